@@ -1,0 +1,37 @@
+# make run    set up (first time) and run the main job end to end
+# make test   all tests;  make check  style and types;  make bench  speeds beside their rivals
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: run test check bench lock clean
+
+run: $(READY)
+	@$(BIN)/aurora run examples/border.yaml --demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest
+
+check: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks
+
+# The lock file pins every version; the stamp makes the second set-up instant.
+$(READY): pyproject.toml requirements.lock scripts/ensure-java
+	@scripts/ensure-java
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the pinned packages into $(VENV) (once; about two minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+lock: $(READY)
+	@scripts/lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info

@@ -1,0 +1,1 @@
+"""Aurora on Spark: a stream data manager."""

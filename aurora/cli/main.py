@@ -1,0 +1,29 @@
+"""The command `aurora`."""
+
+import sys
+
+import typer
+
+from aurora.cli import linear_road
+from aurora.errors import AuroraError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Aurora on Spark: a stream data manager, with the benchmarks that measure one.",
+)
+app.add_typer(linear_road.app, name="linear-road")
+
+
+def main() -> None:
+    """Runs a command; a fault the user can mend is one line on stderr and status 1, an interrupt status 130."""
+    try:
+        app(standalone_mode=True)
+    except AuroraError as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""A network on Spark: compiled, fused, fed, stored and restarted."""

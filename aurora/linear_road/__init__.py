@@ -1,0 +1,1 @@
+"""The Linear Road benchmark: simulator, history, driver, validator."""

@@ -1,0 +1,1 @@
+"""Boxes and arrows: how a network is described and checked."""
