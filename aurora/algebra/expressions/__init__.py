@@ -1,0 +1,11 @@
+"""The expression language: Spark's SQL, typed when the network is built, evaluated on Arrow batches."""
+
+from aurora.algebra.expressions.aggregates import (
+    AGGREGATES,
+    AggregateCall,
+    AggregateExpression,
+    parse_aggregates,
+)
+from aurora.algebra.expressions.expression import Expression
+
+__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "Expression", "parse_aggregates"]

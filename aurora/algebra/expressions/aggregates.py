@@ -1,0 +1,167 @@
+"""Expressions over aggregate calls: the calls taken apart from what is made of their results."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
+from aurora.algebra.expressions.expression import Expression
+from aurora.algebra.expressions.tree import Field, Node, to_spark
+from aurora.algebra.schema import Schema
+from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, VOID, type_name
+from aurora.errors import AuroraError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "parse_aggregates"]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate: `argument` is None for count(*), `order` is the second argument of min_by and max_by."""
+
+    function: str
+    argument: Expression | None
+    distinct: bool
+    type: pa.DataType
+    order: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateExpression:
+    """The calls, and the expression over their results in columns agg0, agg1, .."""
+
+    text: str
+    calls: tuple[AggregateCall, ...]
+    finish: Expression
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.finish.type
+
+
+def same(arrow: pa.DataType) -> pa.DataType:
+    return arrow
+
+
+def number(result: Callable[[pa.DataType], pa.DataType]) -> Callable[[pa.DataType], pa.DataType | None]:
+    return lambda arrow: result(arrow) if arrow in NUMBERS else None
+
+
+def truth(result: pa.DataType) -> Callable[[pa.DataType], pa.DataType | None]:
+    return lambda arrow: result if arrow == BOOLEAN else None
+
+
+# The type of the result for the type of the argument, None where they do not fit.
+AGGREGATES: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
+    "count": lambda arrow: BIGINT,
+    "sum": number(lambda arrow: BIGINT if arrow in INTEGERS else DOUBLE),
+    "avg": number(lambda arrow: DOUBLE),
+    "min": same,
+    "max": same,
+    "first": same,
+    "last": same,
+    "stddev": number(lambda arrow: DOUBLE),
+    "stddev_pop": number(lambda arrow: DOUBLE),
+    "variance": number(lambda arrow: DOUBLE),
+    "var_pop": number(lambda arrow: DOUBLE),
+    "median": number(lambda arrow: DOUBLE),
+    "bool_and": truth(BOOLEAN),
+    "bool_or": truth(BOOLEAN),
+    "count_if": truth(BIGINT),
+    "min_by": same,
+    "max_by": same,
+}
+
+ALIASES = {
+    "mean": "avg",
+    "first_value": "first",
+    "last_value": "last",
+    "stddev_samp": "stddev",
+    "std": "stddev",
+    "var_samp": "variance",
+    "every": "bool_and",
+    "any": "bool_or",
+    "some": "bool_or",
+}
+
+DISTINCT = ("count", "sum", "avg")
+# DISTINCT changes nothing for these, so it is dropped.
+INDIFFERENT = ("min", "max", "bool_and", "bool_or")
+
+
+def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExpression:
+    """Reads an expression over aggregates, for example max(Pos) - min(Pos).
+
+    >>> spread = parse_aggregates("max(Pos) - min(Pos) + count(*)", Schema.parse("Pos int"))
+    >>> [call.function for call in spread.calls], spread.finish.text
+    (['max', 'min', 'count'], '(CAST((`agg0` - `agg1`) AS bigint) + `agg2`)')
+    """
+    from aurora.algebra.expressions.dialect import syntax_tree
+    from aurora.algebra.expressions.resolve import Resolver
+
+    try:
+        calls = Calls(schema)
+        tree = Resolver({None: schema}, calls.column).resolve(syntax_tree(text))
+        if not calls.found:
+            raise AuroraError(f"'{text.strip()}' holds no aggregate: write one, for example count(*)")
+    except AuroraError as fault:
+        raise AuroraError(f"{where}: {fault}" if where else str(fault)) from None
+    return AggregateExpression(text.strip(), tuple(calls.found), Expression(to_spark(tree), tree))
+
+
+class Calls:
+    """The calls found so far, in order, each once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.found: list[AggregateCall] = []
+
+    def column(self, name: str, node: "exp.Expression") -> Node | None:
+        name = ALIASES.get(name, name)
+        if name not in AGGREGATES:
+            return None
+        call = self.call(name, node)
+        if call not in self.found:
+            self.found.append(call)
+        return Field(f"agg{self.found.index(call)}", None, call.type)
+
+    def call(self, name: str, node: "exp.Expression") -> AggregateCall:
+        args = list(node.expressions)
+        distinct = len(args) == 1 and args[0].key == "distinct"
+        if distinct:
+            args = list(args[0].expressions)
+        if name == "count" and not distinct and (not args or args[0].key == "star"):
+            return AggregateCall("count", None, False, BIGINT)
+        wanted = 2 if name in ("min_by", "max_by") else 1
+        if len(args) != wanted:
+            raise AuroraError(
+                f"{name} takes {wanted} argument{'s' * (wanted - 1)}, found {len(args)} in '{source(node)}'"
+            )
+        argument, *order = (self.argument(each) for each in args)
+        result = AGGREGATES[name](argument.type)
+        if result is None:
+            kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"
+            raise AuroraError(f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'")
+        if distinct and name not in (*DISTINCT, *INDIFFERENT):
+            raise AuroraError(
+                f"DISTINCT goes with {', '.join(DISTINCT)}, not with {name} in '{source(node)}'"
+            )
+        return AggregateCall(name, argument, distinct and name in DISTINCT, result, *order)
+
+    def argument(self, node: "exp.Expression") -> Expression:
+        from aurora.algebra.expressions.resolve import Resolver
+
+        tree = Resolver({None: self.schema}).resolve(node)
+        if tree.type == VOID:
+            raise AuroraError(f"'{source(node)}' has no type: write CAST(NULL AS type)")
+        return Expression(source(node), tree)
+
+
+def source(node: "exp.Expression") -> str:
+    from aurora.algebra.expressions.dialect import source
+
+    return source(node)

@@ -1,0 +1,76 @@
+"""Which types go together and what comes out: Spark's promotions, without its guesses about strings."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from aurora.algebra.expressions.tree import Call, Constant, Node
+from aurora.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    VOID,
+)
+
+__all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "can_cast", "common_type", "converted", "widest"]
+
+INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
+FRACTIONS = (FLOAT, DOUBLE)
+NUMBERS = (*INTEGERS, *FRACTIONS)
+RANK = {arrow: rank for rank, arrow in enumerate(NUMBERS)}
+TIMES = (DATE, TIMESTAMP)
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that holds both, None if there is none: the wider number, the timestamp of a date."""
+    if one == other or other == VOID:
+        return one
+    if one == VOID:
+        return other
+    if one in RANK and other in RANK:
+        return max(one, other, key=RANK.__getitem__)
+    if one in TIMES and other in TIMES:
+        return TIMESTAMP
+    return None
+
+
+def widest(types: Sequence[pa.DataType]) -> pa.DataType | None:
+    result: pa.DataType | None = VOID
+    for arrow in types:
+        result = None if result is None else common_type(result, arrow)
+    return result
+
+
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether CAST allows it. Spark has more, which always gives null or hides a mistake."""
+    if VOID in (source, target) or STRING in (source, target) or source == target:
+        return target != VOID
+    plain = (*NUMBERS, BOOLEAN)
+    if source in plain and target in plain:
+        return True
+    if source in TIMES and target in TIMES:
+        return True
+    seconds = (INT, BIGINT, DOUBLE)
+    return (source == TIMESTAMP and target in seconds) or (target == TIMESTAMP and source in seconds)
+
+
+def converted(node: Node, target: pa.DataType) -> Node:
+    """The node as that type; constants are converted on the spot."""
+    if node.type == target:
+        return node
+    if isinstance(node, Constant):
+        if node.value is None:
+            return Constant(None, target)
+        if target in INTEGERS and node.type in INTEGERS and RANK[target] > RANK[node.type]:
+            return Constant(node.value, target)
+        if target == DOUBLE and node.type in NUMBERS:
+            assert isinstance(node.value, int | float)
+            return Constant(float(node.value), target)
+    return Call("cast", (node,), target)

@@ -1,0 +1,90 @@
+"""Spark's grammar, as far as an expression goes: text to a bare syntax tree."""
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+
+from aurora.algebra.types import TYPES
+from aurora.errors import AuroraError
+
+__all__ = ["source", "syntax_tree"]
+
+
+class Language(Spark):
+    """Spark's dialect without sqlglot's own reading of functions: `rules` says what a function means."""
+
+    class Tokenizer(Spark.Tokenizer):
+        # Since Spark 4 a doubled quote inside a string stands for one.
+        STRING_ESCAPES = ["\\", "'", '"']
+
+    class Parser(Spark.Parser):
+        FUNCTIONS = {}  # noqa: RUF012
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            name: Spark.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "TRIM")
+        }
+        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+            name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
+        }
+
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+PREDICATES = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
+BITWISE = (
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseXor,
+    exp.BitwiseLeftShift,
+    exp.BitwiseRightShift,
+    exp.DPipe,
+)
+
+
+def syntax_tree(text: str) -> exp.Expression:
+    """The tree of an expression; fails with the place of the fault."""
+    if not text.strip():
+        raise AuroraError("the expression is empty: write one, for example Pos > 3")
+    try:
+        tree = sqlglot.parse_one(text, read=Language, into=exp.Condition)
+    except ParseError as fault:
+        raise AuroraError(syntax_fault(text, fault)) from None
+    except SqlglotError:
+        raise AuroraError(f"syntax error in {text!r}: a quote or a comment is not closed") from None
+    for node in tree.walk():
+        check_precedence(node)
+    return tree
+
+
+def syntax_fault(text: str, fault: ParseError) -> str:
+    first = fault.errors[0] if fault.errors else {}
+    near, line, column = first.get("highlight") or "", first.get("line") or 1, first.get("col") or 0
+    # sqlglot counts the column of a token at its last character.
+    start = max(column - len(near) + 1, 1)
+    place = f"column {start}" if line == 1 else f"line {line}, column {start}"
+    if "Expected TYPE" in str(first.get("description")):
+        return f"unknown type '{near}' in {text!r} at {place}: the types are {', '.join(TYPES)}"
+    return f"syntax error in {text!r} at {place}, near '{near}'"
+
+
+def check_precedence(node: exp.Expression) -> None:
+    """Where sqlglot and Spark group operators differently, the author has to put brackets."""
+    if isinstance(node, COMPARISONS):
+        mixed = any(
+            isinstance(side, PREDICATES) or (isinstance(side, exp.Not) and isinstance(side.this, PREDICATES))
+            for side in (node.left, node.right)
+        )
+    elif isinstance(node, BITWISE):
+        others = (*BITWISE, exp.Add, exp.Sub)
+        mixed = any(
+            isinstance(side, others) and type(side) is not type(node) for side in (node.left, node.right)
+        )
+    else:
+        return
+    if mixed:
+        raise AuroraError(f"'{source(node)}' can be read in two ways: put brackets around the inner part")
+
+
+def source(node: exp.Expression) -> str:
+    """The text of a part of the expression, for messages."""
+    return node.sql(dialect=Language)

@@ -1,0 +1,11 @@
+"""The kernels: for each operation of the typed tree, what makes its function on Arrow arrays.
+
+A kernel takes arrays and scalars, at least one array among them, already of the types the tree says.
+"""
+
+from aurora.algebra.expressions.kernels import conversion, logic, numeric
+from aurora.algebra.expressions.kernels.columns import Maker
+
+__all__ = ["KERNELS"]
+
+KERNELS: dict[str, Maker] = {**logic.KERNELS, **numeric.KERNELS, **conversion.KERNELS}

@@ -1,0 +1,222 @@
+"""From the bare syntax tree to the typed one: fields looked up, functions chosen, casts put in."""
+
+import difflib
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
+from aurora.algebra.expressions.coercion import can_cast, converted
+from aurora.algebra.expressions.dialect import source
+from aurora.algebra.expressions.rules import FUNCTIONS, Clash, conditional, same_type
+from aurora.algebra.expressions.tree import Call, Constant, Field, Node
+from aurora.algebra.schema import Schema
+from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, VOID, parse_type, type_name
+from aurora.errors import AuroraError
+
+__all__ = ["Resolver"]
+
+OPERATORS: dict[type[exp.Expression], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "div",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+    exp.DPipe: "concat",
+    exp.RegexpLike: "rlike",
+}
+# An aggregate call found on the way: gives the column that holds its result, None if it is not one.
+AggregateCalls = Callable[[str, exp.Expression], Node | None]
+
+
+class Resolver:
+    """Resolves the expressions of one box: `sides` has one schema under None, or one for each side."""
+
+    def __init__(self, sides: Mapping[str | None, Schema], aggregate: AggregateCalls | None = None) -> None:
+        self.sides = sides
+        self.aggregate = aggregate
+
+    def resolve(self, node: exp.Expression) -> Node:
+        operator = OPERATORS.get(type(node))
+        if operator is not None:
+            return self.negated(node, self.call(operator, node, [node.this, node.expression]))
+        method = getattr(self, "on_" + type(node).__name__.lower(), None)
+        if method is None:
+            raise AuroraError(
+                f"'{source(node)}' is not part of the language: write it with operators and functions"
+            )
+        result: Node = method(node)
+        return result
+
+    def call(self, name: str, node: exp.Expression, args: list[exp.Expression]) -> Node:
+        return self.apply(name, node, [self.resolve(argument) for argument in args])
+
+    def apply(self, name: str, node: exp.Expression, args: list[Node]) -> Node:
+        try:
+            return FUNCTIONS[name](name, args)
+        except Clash as clash:
+            raise AuroraError(f"{clash} in '{source(node)}'") from None
+
+    def negated(self, node: exp.Expression, result: Node) -> Node:
+        return Call("not", (result,), BOOLEAN) if node.args.get("negate") else result
+
+    def on_column(self, node: exp.Column) -> Node:
+        name, side = node.name, node.table or None
+        if side is None:
+            found = [key for key, schema in self.sides.items() if name in schema]
+            if found and self.aggregate is not None:
+                raise AuroraError(f"field '{name}' stands outside an aggregate: write last({source(node)})")
+            if len(found) == 1:
+                return Field(name, found[0], self.sides[found[0]][name])
+            if found:
+                choices = " or ".join(f"{key}.{name}" for key in found)
+                raise AuroraError(f"field '{name}' is on both sides: write {choices}")
+        elif side in self.sides and name in self.sides[side]:
+            return Field(name, side, self.sides[side][name])
+        raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
+
+    def fields(self) -> str:
+        parts = [
+            f"the fields{'' if side is None else ' of ' + side} are {', '.join(schema.names) or 'none'}"
+            for side, schema in self.sides.items()
+        ]
+        return "; ".join(parts)
+
+    def on_paren(self, node: exp.Paren) -> Node:
+        return self.resolve(node.this)
+
+    def on_literal(self, node: exp.Literal) -> Node:
+        text = str(node.this)
+        if node.is_string:
+            return Constant(text, STRING)
+        if not text.isdigit():
+            return Constant(float(text), DOUBLE)
+        return whole_number(int(text))
+
+    def on_rawstring(self, node: exp.RawString) -> Node:
+        return Constant(str(node.this), STRING)
+
+    def on_concat(self, node: exp.Concat) -> Node:
+        # Strings that stand next to each other are one string; the function concat comes as any other.
+        return Constant("".join(str(part.this) for part in node.expressions), STRING)
+
+    def on_boolean(self, node: exp.Boolean) -> Node:
+        return Constant(bool(node.this), BOOLEAN)
+
+    def on_null(self, node: exp.Null) -> Node:
+        return Constant(None, VOID)
+
+    def on_neg(self, node: exp.Neg) -> Node:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            text = str(inner.this)
+            return whole_number(-int(text)) if text.isdigit() else Constant(-float(text), DOUBLE)
+        return self.call("negate", node, [inner])
+
+    def on_not(self, node: exp.Not) -> Node:
+        return self.call("not", node, [node.this])
+
+    def on_is(self, node: exp.Is) -> Node:
+        value = self.resolve(node.this)
+        if isinstance(node.expression, exp.Null):
+            return self.apply("isnull", node, [value])
+        if not isinstance(node.expression, exp.Boolean):
+            raise AuroraError(f"'{source(node)}': IS goes with NULL, TRUE or FALSE; write = instead")
+        if value.type not in (BOOLEAN, VOID):
+            raise AuroraError(f"IS needs a boolean, found {type_name(value.type)} in '{source(node)}'")
+        return self.apply("<=>", node, [value, self.resolve(node.expression)])
+
+    def on_nullsafeneq(self, node: exp.NullSafeNEQ) -> Node:
+        return Call("not", (self.call("<=>", node, [node.this, node.expression]),), BOOLEAN)
+
+    def on_in(self, node: exp.In) -> Node:
+        if not node.expressions:
+            raise AuroraError(f"'{source(node)}': IN needs a list of values in brackets")
+        return self.call("in", node, [node.this, *node.expressions])
+
+    def on_between(self, node: exp.Between) -> Node:
+        value = self.resolve(node.this)
+        low = self.apply(">=", node, [value, self.resolve(node.args["low"])])
+        high = self.apply("<=", node, [value, self.resolve(node.args["high"])])
+        return self.apply("and", node, [low, high])
+
+    def on_if(self, node: exp.If) -> Node:
+        otherwise = node.args.get("false") or exp.Null()
+        return self.call("if", node, [node.this, node.args["true"], otherwise])
+
+    def on_case(self, node: exp.Case) -> Node:
+        subject = self.resolve(node.this) if node.this is not None else None
+        conditions: list[Node] = []
+        values: list[Node] = []
+        for branch in node.args["ifs"]:
+            condition = self.resolve(branch.this)
+            if subject is not None:
+                condition = self.apply("=", node, [subject, condition])
+            conditions.append(condition)
+            values.append(self.resolve(branch.args["true"]))
+        default = node.args.get("default")
+        values.append(self.resolve(default) if default is not None else Constant(None, VOID))
+        try:
+            *branches, result = same_type("CASE", values)
+            for condition, value in zip(reversed(conditions), reversed(branches), strict=True):
+                result = conditional(condition, value, result)
+        except Clash as clash:
+            raise AuroraError(f"{clash} in '{source(node)}'") from None
+        return result
+
+    def on_cast(self, node: exp.Cast) -> Node:
+        value, target = self.resolve(node.this), self.target(node.args["to"])
+        if not can_cast(value.type, target):
+            raise AuroraError(
+                f"CAST cannot make {type_name(target)} of {type_name(value.type)} in '{source(node)}'"
+            )
+        return converted(value, target)
+
+    on_trycast = on_cast
+
+    def target(self, node: exp.DataType) -> pa.DataType:
+        return parse_type(source(node))
+
+    def on_anonymous(self, node: exp.Anonymous) -> Node:
+        name = str(node.this).lower()
+        if self.aggregate is not None:
+            column = self.aggregate(name, node)
+            if column is not None:
+                return column
+        if ALIASES.get(name, name) in AGGREGATES:
+            raise AuroraError(f"'{source(node)}' is an aggregate: it has no place in the value of one tuple")
+        if name not in FUNCTIONS or not name[0].isalpha():
+            raise AuroraError(self.unknown_function(name, node))
+        return self.call(name, node, node.expressions)
+
+    def unknown_function(self, name: str, node: exp.Expression) -> str:
+        known = [known for known in FUNCTIONS if known[0].isalpha()]
+        if self.aggregate is not None:
+            known += [*AGGREGATES, *ALIASES]
+        near = difflib.get_close_matches(name, known, n=1)
+        return f"unknown function '{name}' in '{source(node)}'" + (
+            f": did you mean {near[0]}?" if near else ""
+        )
+
+
+def whole_number(value: int) -> Node:
+    for arrow, bits in ((INT, 31), (BIGINT, 63)):
+        if -(1 << bits) <= value < 1 << bits:
+            return Constant(value, arrow)
+    raise AuroraError(f"{value} does not fit a bigint: write it as a double, {float(value)!r}")

@@ -1,0 +1,126 @@
+"""The typed tree of an expression: what Spark is told and what the Arrow evaluator compiles."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from aurora.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    VOID,
+    type_name,
+)
+
+__all__ = ["Call", "Constant", "Field", "Node", "fields_of", "to_spark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    side: str | None
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal. Dates are days and timestamps microseconds since 1970, as in Arrow."""
+
+    value: bool | int | float | str | None
+    type: pa.DataType
+
+    def scalar(self) -> pa.Scalar:
+        if self.type == DATE:
+            return pa.scalar(self.value, pa.int32()).cast(DATE)
+        if self.type == TIMESTAMP:
+            return pa.scalar(self.value, pa.int64()).cast(TIMESTAMP)
+        return pa.scalar(self.value, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or function on arguments that already have the types it wants."""
+
+    op: str
+    args: tuple["Node", ...]
+    type: pa.DataType
+
+
+Node = Field | Constant | Call
+
+INFIX = {"+", "-", "*", "/", "%", "div", "=", "<", "<=", ">", ">=", "<=>", "and", "or", "&", "|", "^"}
+PREFIX = {"not": "NOT ", "negate": "- ", "~": "~"}
+SUFFIXES = {INT: "", BIGINT: "L", SMALLINT: "S", TINYINT: "Y"}
+
+
+def fields_of(node: Node) -> Iterator[Field]:
+    if isinstance(node, Field):
+        yield node
+    elif isinstance(node, Call):
+        for argument in node.args:
+            yield from fields_of(argument)
+
+
+def to_spark(node: Node) -> str:
+    """Spark's text of the tree: every cast written out, every operation in brackets."""
+    if isinstance(node, Field):
+        name = "`" + node.name.replace("`", "``") + "`"
+        return name if node.side is None else f"`{node.side}`.{name}"
+    if isinstance(node, Constant):
+        return constant_to_spark(node)
+    args = [to_spark(argument) for argument in node.args]
+    op = node.op
+    if op in INFIX:
+        return f"({args[0]} {op} {args[1]})"
+    if op in PREFIX:
+        return f"({PREFIX[op]}{args[0]})"
+    if op == "cast":
+        return f"CAST({args[0]} AS {type_name(node.type)})"
+    if op == "is null":
+        return f"({args[0]} IS NULL)"
+    if op == "in":
+        return f"({args[0]} IN ({', '.join(args[1:])}))"
+    if op in ("like", "rlike"):
+        return f"({args[0]} {op} {args[1]})"
+    if op.startswith("interval "):
+        # The unit is part of the operation: Spark's type of the sum depends on it.
+        assert isinstance(node.args[1], Constant)
+        return f"({args[0]} + INTERVAL '{node.args[1].value}' {op.removeprefix('interval ')})"
+    return f"{op}({', '.join(args)})"
+
+
+def constant_to_spark(node: Constant) -> str:
+    value = node.value
+    if value is None:
+        return "NULL" if node.type == VOID else f"CAST(NULL AS {type_name(node.type)})"
+    if node.type == BOOLEAN:
+        return "TRUE" if value else "FALSE"
+    if node.type == STRING:
+        assert isinstance(value, str)
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if node.type == DATE:
+        return f"date_from_unix_date({value})"
+    if node.type == TIMESTAMP:
+        return f"timestamp_micros({value}L)"
+    if node.type in (DOUBLE, FLOAT):
+        assert isinstance(value, float)
+        if not math.isfinite(value):
+            text = f"CAST('{value}' AS DOUBLE)"
+        else:
+            # A decimal literal is a double in this language, a decimal in Spark's.
+            text = f"{value!r}D"
+        return f"CAST({text} AS FLOAT)" if node.type == FLOAT else bracketed(text)
+    return bracketed(f"{value}{SUFFIXES[node.type]}")
+
+
+def bracketed(text: str) -> str:
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,125 @@
+"""The schema of a stream: its fields, in order, each with its type."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from aurora.algebra.types import parse_type, type_name
+from aurora.errors import AuroraError
+
+__all__ = ["Schema"]
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`]+))\s*:?\s+([^,`]*?)\s*(?:,|$)")
+
+
+class Schema(Mapping[str, pa.DataType]):
+    """An immutable, hashable, ordered mapping of field names to types.
+
+    >>> schema = Schema.parse("Sid int, Time int, `#` bigint")
+    >>> schema.names
+    ('Sid', 'Time', '#')
+    >>> str(schema)
+    'Sid int, Time int, `#` bigint'
+    """
+
+    __slots__ = ("_hash", "_types")
+    _types: dict[str, pa.DataType]
+    _hash: int
+
+    def __init__(self, fields: Iterable[tuple[str, pa.DataType]]) -> None:
+        types: dict[str, pa.DataType] = {}
+        for name, arrow in fields:
+            if not isinstance(name, str) or not name:
+                raise AuroraError(f"a field needs a name, found {name!r}: give each field one")
+            if name in types:
+                raise AuroraError(f"field '{name}' appears twice in the schema: rename one of the two")
+            try:
+                type_name(arrow)
+            except AuroraError as fault:
+                raise AuroraError(f"field '{name}': {fault}") from None
+            types[name] = arrow
+        self._types = types
+        self._hash = hash(tuple(types.items()))
+
+    @classmethod
+    def parse(cls, text: str) -> "Schema":
+        """The schema of "name type, name type"; a name with other characters stands in backquotes."""
+        fields: list[tuple[str, pa.DataType]] = []
+        position, end = 0, len(text.rstrip())
+        while position < end:
+            match = FIELD.match(text, position, end)
+            if match is None:
+                raise AuroraError(
+                    f"cannot read '{text[position:end].strip()}' in the schema '{text.strip()}': "
+                    "write it as 'name type, name type'"
+                )
+            quoted, plain, type_text = match.groups()
+            name = plain if quoted is None else quoted.replace("``", "`")
+            try:
+                fields.append((name, parse_type(type_text)))
+            except AuroraError as fault:
+                raise AuroraError(f"field '{name}': {fault}") from None
+            position = match.end()
+        if not fields:
+            raise AuroraError("the schema is empty: write it as 'name type, name type'")
+        return cls(fields)
+
+    @classmethod
+    def of(cls, types: Mapping[str, pa.DataType]) -> "Schema":
+        return cls(types.items())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._types)
+
+    def arrow(self) -> pa.Schema:
+        return pa.schema(list(self._types.items()))
+
+    def select(self, names: Iterable[str]) -> "Schema":
+        """The schema of those fields, in the order in which they are named."""
+        return Schema((name, self[name]) for name in names)
+
+    def __getitem__(self, name: str) -> pa.DataType:
+        try:
+            return self._types[name]
+        except KeyError:
+            raise AuroraError(f"unknown field '{name}': the fields are {', '.join(self._types)}") from None
+
+    def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:  # type: ignore[override]
+        return self._types.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def __eq__(self, other: object) -> bool:
+        # Order counts: two streams with the same fields in another order are not alike.
+        return isinstance(other, Schema) and list(self._types.items()) == list(other._types.items())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return ", ".join(f"{quoted(name)} {type_name(arrow)}" for name, arrow in self._types.items())
+
+    def __repr__(self) -> str:
+        return f"Schema.parse({str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return _from_text, (str(self),)
+
+
+def quoted(name: str) -> str:
+    """The name as it is written in schemas and expressions: in backquotes if it needs them."""
+    return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _from_text(text: str) -> Schema:
+    return Schema.parse(text) if text else Schema(())
