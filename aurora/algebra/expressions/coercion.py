@@ -19,7 +19,7 @@ from aurora.algebra.types import (
     VOID,
 )
 
-__all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "can_cast", "common_type", "converted", "widest"]
+__all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "TIMES", "can_cast", "common_type", "converted", "widest"]
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 FRACTIONS = (FLOAT, DOUBLE)

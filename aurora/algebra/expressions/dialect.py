@@ -16,7 +16,7 @@ class Language(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         # Since Spark 4 a doubled quote inside a string stands for one.
-        STRING_ESCAPES = ["\\", "'", '"']
+        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
 
     class Parser(Spark.Parser):
         FUNCTIONS = {}  # noqa: RUF012
@@ -87,4 +87,4 @@ def check_precedence(node: exp.Expression) -> None:
 
 def source(node: exp.Expression) -> str:
     """The text of a part of the expression, for messages."""
-    return node.sql(dialect=Language)
+    return node.sql(dialect=Language, normalize_functions=False)

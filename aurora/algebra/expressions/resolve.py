@@ -8,8 +8,12 @@ from sqlglot import exp
 
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
 from aurora.algebra.expressions.coercion import can_cast, converted
+from aurora.algebra.expressions.compile import fold
 from aurora.algebra.expressions.dialect import source
-from aurora.algebra.expressions.rules import FUNCTIONS, Clash, conditional, same_type
+from aurora.algebra.expressions.operators import conditional
+from aurora.algebra.expressions.rules import FUNCTIONS
+from aurora.algebra.expressions.signature import Clash, same_type
+from aurora.algebra.expressions.time_functions import interval, later
 from aurora.algebra.expressions.tree import Call, Constant, Field, Node
 from aurora.algebra.schema import Schema
 from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, VOID, parse_type, type_name
@@ -53,6 +57,10 @@ class Resolver:
         self.aggregate = aggregate
 
     def resolve(self, node: exp.Expression) -> Node:
+        if isinstance(node, exp.Add | exp.Sub) and holds_interval(node.expression):
+            return self.shifted(node, node.this, node.expression, -1 if isinstance(node, exp.Sub) else 1)
+        if isinstance(node, exp.Add) and holds_interval(node.this):
+            return self.shifted(node, node.expression, node.this, 1)
         operator = OPERATORS.get(type(node))
         if operator is not None:
             return self.negated(node, self.call(operator, node, [node.this, node.expression]))
@@ -75,6 +83,32 @@ class Resolver:
 
     def negated(self, node: exp.Expression, result: Node) -> Node:
         return Call("not", (result,), BOOLEAN) if node.args.get("negate") else result
+
+    def shifted(self, node: exp.Expression, moment: exp.Expression, by: exp.Expression, sign: int) -> Node:
+        """A moment plus or minus an interval; several units in a row come as a sum of intervals."""
+        try:
+            amounts = interval(interval_text(by))
+            return later(self.resolve(moment), amounts, sign)
+        except Clash as clash:
+            raise AuroraError(f"{clash} in '{source(node)}'") from None
+
+    def on_interval(self, node: exp.Interval) -> Node:
+        raise AuroraError(f"'{source(node)}' stands alone: add it to a date or timestamp")
+
+    def on_bitwisenot(self, node: exp.BitwiseNot) -> Node:
+        return self.call("~", node, [node.this])
+
+    def on_like(self, node: exp.Like) -> Node:
+        return self.negated(node, self.call("like", node, [node.this, node.expression]))
+
+    def on_trim(self, node: exp.Trim) -> Node:
+        if node.expression is None:
+            return self.call("trim", node, [node.this])
+        if node.args.get("position") not in (None, "BOTH"):
+            raise AuroraError(
+                f"'{source(node)}' is not part of the language: TRIM takes BOTH, or use ltrim and rtrim"
+            )
+        return self.call("btrim", node, [node.this, node.expression])
 
     def on_column(self, node: exp.Column) -> Node:
         name, side = node.name, node.table or None
@@ -181,12 +215,24 @@ class Resolver:
         return result
 
     def on_cast(self, node: exp.Cast) -> Node:
+        if type(node) is exp.Cast:
+            return self.moment(node)
         value, target = self.resolve(node.this), self.target(node.args["to"])
         if not can_cast(value.type, target):
             raise AuroraError(
                 f"CAST cannot make {type_name(target)} of {type_name(value.type)} in '{source(node)}'"
             )
         return converted(value, target)
+
+    def moment(self, node: exp.Cast) -> Node:
+        """TIMESTAMP '..' and DATE '..', which are literals and so have to be right."""
+        target = self.target(node.args["to"])
+        value = fold(Call("cast", (self.resolve(node.this),), target))
+        if not value.is_valid:
+            raise AuroraError(
+                f"'{node.this.this}' is no {type_name(target)}: write it as 2004-08-31 12:30:00"
+            )
+        return Constant(value.value, target)
 
     on_trycast = on_cast
 
@@ -213,6 +259,26 @@ class Resolver:
         return f"unknown function '{name}' in '{source(node)}'" + (
             f": did you mean {near[0]}?" if near else ""
         )
+
+
+def holds_interval(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Interval) or (
+        isinstance(node, exp.Add | exp.Sub) and holds_interval(node.this) and holds_interval(node.expression)
+    )
+
+
+def interval_text(node: exp.Expression) -> str:
+    """The counts and units of INTERVAL 3 DAYS, of INTERVAL '1 day 2 hours', or of a sum of them."""
+    if isinstance(node, exp.Add):
+        return f"{interval_text(node.this)} {interval_text(node.expression)}"
+    count, sign = node.this, ""
+    if isinstance(count, exp.Neg):
+        count, sign = count.this, "-"
+    if not isinstance(count, exp.Literal):
+        raise Clash(
+            "an interval needs a written number; timestamp_seconds(unix_seconds(t) + n) adds a computed one"
+        )
+    return f"{sign}{count.this} {node.args.get('unit') or ''}"
 
 
 def whole_number(value: int) -> Node:

@@ -91,10 +91,9 @@ def to_spark(node: Node) -> str:
         return f"({args[0]} IN ({', '.join(args[1:])}))"
     if op in ("like", "rlike"):
         return f"({args[0]} {op} {args[1]})"
-    if op.startswith("interval "):
-        # The unit is part of the operation: Spark's type of the sum depends on it.
+    if op.startswith("add "):
         assert isinstance(node.args[1], Constant)
-        return f"({args[0]} + INTERVAL '{node.args[1].value}' {op.removeprefix('interval ')})"
+        return f"({args[0]} + {interval_to_spark(op.removeprefix('add '), node.args[1].value)})"
     return f"{op}({', '.join(args)})"
 
 
@@ -124,3 +123,11 @@ def constant_to_spark(node: Constant) -> str:
 
 def bracketed(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
+
+
+def interval_to_spark(kind: str, amount: object) -> str:
+    assert isinstance(amount, int)
+    if kind != "microseconds":
+        return f"INTERVAL '{amount}' {kind.removesuffix('s').upper()}"
+    seconds, fraction = divmod(abs(amount), 1_000_000)
+    return f"INTERVAL '{'-' if amount < 0 else ''}{seconds}.{fraction:06d}' SECOND"

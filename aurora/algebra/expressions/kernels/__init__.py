@@ -3,9 +3,17 @@
 A kernel takes arrays and scalars, at least one array among them, already of the types the tree says.
 """
 
-from aurora.algebra.expressions.kernels import conversion, logic, numeric
+from aurora.algebra.expressions.kernels import conversion, logic, mathematics, numeric, rounding, text, time
 from aurora.algebra.expressions.kernels.columns import Maker
 
 __all__ = ["KERNELS"]
 
-KERNELS: dict[str, Maker] = {**logic.KERNELS, **numeric.KERNELS, **conversion.KERNELS}
+KERNELS: dict[str, Maker] = {
+    **logic.KERNELS,
+    **numeric.KERNELS,
+    **rounding.KERNELS,
+    **mathematics.KERNELS,
+    **text.KERNELS,
+    **time.KERNELS,
+    **conversion.KERNELS,
+}

@@ -7,34 +7,55 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS, NUMBERS
-from aurora.algebra.expressions.kernels.columns import Kernel, Maker, on_numbers
+from aurora.algebra.expressions.kernels import reading, writing
+from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, on_numbers
+from aurora.algebra.expressions.kernels.rounding import saturated
+from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.types import BOOLEAN
+from aurora.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 
-__all__ = ["KERNELS", "saturated"]
-
-
-def saturated(values: Any, dtype: Any) -> Any:
-    """Fractions as integers the way Java does it: NaN is 0, the rest is cut off and held in the range."""
-    limits = np.iinfo(dtype)
-    # The upper limit itself is no double: what reaches it is set afterwards.
-    inside = np.where(np.isnan(values), 0.0, values)
-    result = np.where(np.abs(inside) < limits.max, inside, 0.0).astype(dtype)
-    result[inside >= limits.max] = limits.max
-    result[inside <= limits.min] = limits.min
-    return result
+__all__ = ["KERNELS"]
 
 
 def cast(node: Call) -> Kernel:
     source, target = node.args[0].type, node.type
+    if source == target:
+        return unchanged
+    if source == STRING:
+        return reading.reader(target)
+    if target == STRING:
+        return writing.writer(source)
+    if source == TIMESTAMP:
+        return from_timestamp(node)
+    if target == TIMESTAMP:
+        if source == DATE:
+            return on_numbers(lambda days: days.astype(np.int64) * DAY)(node)
+        return micros_of_seconds(node)
     if source in FRACTIONS and target in INTEGERS:
-        first = np.int64 if target == pa.int64() else np.int32
-        return on_numbers(
-            lambda values: saturated(values.astype(np.float64), first).astype(target.to_pandas_dtype())
-        )(node)
+        return narrowed(node)
     if source in NUMBERS and target == BOOLEAN:
         return lambda value: pc.not_equal(value, pa.scalar(0, source))
     return lambda value: pc.cast(value, target, safe=False)
+
+
+def unchanged(value: Value) -> Any:
+    return value
+
+
+def narrowed(node: Call) -> Kernel:
+    # Java goes through int on the way to the smaller types, and only the first step keeps to the range.
+    first = np.int64 if node.type == BIGINT else np.int32
+    return on_numbers(lambda values: saturated(values, first).astype(node.type.to_pandas_dtype()))(node)
+
+
+def from_timestamp(node: Call) -> Kernel:
+    if node.type == DATE:
+        return on_numbers(lambda micros: np.floor_divide(micros, DAY))(node)
+    if node.type == DOUBLE:
+        return on_numbers(lambda micros: micros / 1e6)(node)
+    return on_numbers(lambda micros: np.floor_divide(micros, 1_000_000).astype(node.type.to_pandas_dtype()))(
+        node
+    )
 
 
 KERNELS: dict[str, Maker] = {"cast": cast}

@@ -6,7 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always, column, nulls, plain
+from aurora.algebra.expressions.coercion import FRACTIONS
+from aurora.algebra.expressions.kernels.columns import (
+    Kernel,
+    Maker,
+    Value,
+    always,
+    column,
+    nulls,
+    on_numbers,
+    plain,
+)
+from aurora.algebra.expressions.kernels.logic import greater
 from aurora.algebra.expressions.tree import Call
 
 __all__ = ["KERNELS"]
@@ -55,8 +66,47 @@ def remainder(positive: bool) -> Maker:
 
 
 def shifted(result: Any, divisor: Any) -> Any:
+    # Java computes with bytes and shorts as ints.
     wide = np.int32 if result.dtype.itemsize < 4 else result.dtype
-    return np.where(result < 0, np.fmod(result.astype(wide) + divisor, divisor), result).astype(result.dtype)
+    moved = np.fmod(result.astype(wide) + divisor.astype(wide), divisor)
+    return np.where(result < 0, moved, result).astype(result.dtype)
+
+
+def shift(left: bool, unsigned: bool = False) -> Maker:
+    def compute(values: Any, bits: Any) -> Any:
+        width = values.dtype.itemsize * 8
+        # Java looks at the lowest bits of the distance only.
+        distance = (bits & (width - 1)).astype(values.dtype)
+        if left:
+            return np.left_shift(values, distance)
+        if unsigned:
+            unsigned_type = np.dtype(f"uint{width}")
+            return np.right_shift(values.astype(unsigned_type), distance.astype(unsigned_type)).astype(
+                values.dtype
+            )
+        return np.right_shift(values, distance)
+
+    return on_numbers(compute)
+
+
+def extreme(largest: bool) -> Maker:
+    """The greatest or least of the values that are not null."""
+
+    def make(node: Call) -> Kernel:
+        if node.type not in (*FRACTIONS, pa.string(), pa.bool_()):
+            return pc.max_element_wise if largest else pc.min_element_wise  # type: ignore[no-any-return]
+        above = greater(node.type in FRACTIONS)
+
+        def kernel(first: Value, *others: Value) -> pa.Array:
+            best = first
+            for value in others:
+                better = above(value, best) if largest else above(best, value)
+                best = pc.coalesce(pc.if_else(pc.fill_null(better, False), value, best), value)
+            return best
+
+        return kernel
+
+    return make
 
 
 KERNELS: dict[str, Maker] = {
@@ -68,4 +118,14 @@ KERNELS: dict[str, Maker] = {
     "%": remainder(positive=False),
     "pmod": remainder(positive=True),
     "negate": always(pc.negate),
+    "abs": always(pc.abs),
+    "&": always(pc.bit_wise_and),
+    "|": always(pc.bit_wise_or),
+    "^": always(pc.bit_wise_xor),
+    "~": always(pc.bit_wise_not),
+    "shiftleft": shift(left=True),
+    "shiftright": shift(left=False),
+    "shiftrightunsigned": shift(left=False, unsigned=True),
+    "greatest": extreme(largest=True),
+    "least": extreme(largest=False),
 }

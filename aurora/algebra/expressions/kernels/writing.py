@@ -1,0 +1,44 @@
+"""Values as text, the way Java writes them."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.expressions.coercion import FRACTIONS
+from aurora.algebra.expressions.kernels.columns import Kernel, Value
+from aurora.algebra.types import STRING, TIMESTAMP
+
+__all__ = ["writer"]
+
+
+def writer(source: pa.DataType) -> Kernel:
+    if source in FRACTIONS:
+        return fractions
+    if source == TIMESTAMP:
+        return timestamps
+    return lambda value: pc.cast(value, STRING)
+
+
+def fractions(value: Value) -> pa.Array:
+    """The shortest text that gives the number back. Java below 19 sometimes writes one digit more."""
+    words = value.dictionary_encode()
+    texts = [java_text(number) for number in words.dictionary.to_numpy(zero_copy_only=False)]
+    return pa.array(texts, STRING).take(words.indices)
+
+
+def java_text(number: np.floating) -> str:
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return np.format_float_positional(number, unique=True, trim="0")
+    mantissa, exponent = np.format_float_scientific(number, unique=True, trim="0").split("e")
+    return f"{mantissa}E{int(exponent)}"
+
+
+def timestamps(value: Value) -> pa.Array:
+    """Seconds with as many digits behind the point as are needed."""
+    text = pc.cast(value.view(pa.timestamp("us")), STRING)
+    text = pc.replace_substring_regex(text, pattern=r"(\.\d*?)0+$", replacement=r"\1")
+    return pc.utf8_rtrim(text, characters=".")

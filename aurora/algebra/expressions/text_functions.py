@@ -1,0 +1,109 @@
+"""The functions on strings."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.expressions.coercion import converted
+from aurora.algebra.expressions.signature import Clash, Function, literal, text
+from aurora.algebra.expressions.tree import Call, Constant, Node
+from aurora.algebra.types import BOOLEAN, INT, STRING
+
+__all__ = ["TEXT"]
+
+
+def of_text(op: str, count: int = 1, result: pa.DataType = STRING) -> Function:
+    def rule(*args: Node) -> Node:
+        return Call(op, tuple(text(op, node) for node in args), result)
+
+    return Function(rule, count, count)
+
+
+def trimmed(node: Node, characters: Node) -> Node:
+    return Call(
+        "btrim", (text("btrim", node), Constant(literal("btrim", characters, STRING), STRING)), STRING
+    )
+
+
+def substring(node: Node, start: Node, length: Node | None = None) -> Node:
+    args = [text("substring", node), Constant(literal("substring", start, INT), INT)]
+    if length is not None:
+        args.append(Constant(literal("substring", length, INT), INT))
+    return Call("substring", tuple(args), STRING)
+
+
+def left(node: Node, length: Node) -> Node:
+    return substring(node, Constant(1, INT), length)
+
+
+def right(node: Node, length: Node) -> Node:
+    count = literal("right", length, INT)
+    return substring(node, Constant(-max(count, 0), INT), Constant(max(count, 0), INT))
+
+
+def concat(*args: Node) -> Node:
+    """Numbers and times become their text, as in Spark."""
+    return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
+
+
+def replace(node: Node, search: Node, replacement: Node = Constant("", STRING)) -> Node:  # noqa: B008
+    fixed = (Constant(literal("replace", part, STRING), STRING) for part in (search, replacement))
+    return Call("replace", (text("replace", node), *fixed), STRING)
+
+
+def like(node: Node, pattern: Node) -> Node:
+    pattern_text = literal("LIKE", pattern, STRING)
+    if ends_in_escape(pattern_text):
+        raise Clash(f"the LIKE pattern {pattern_text!r} ends in its escape character")
+    return Call("like", (text("LIKE", node), Constant(pattern_text, STRING)), BOOLEAN)
+
+
+def ends_in_escape(pattern: str) -> bool:
+    return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
+
+
+def rlike(node: Node, pattern: Node) -> Node:
+    return Call("rlike", (text("RLIKE", node), regular_expression("RLIKE", pattern)), BOOLEAN)
+
+
+def regexp_extract(node: Node, pattern: Node, group: Node = Constant(1, INT)) -> Node:  # noqa: B008
+    expression = regular_expression("regexp_extract", pattern)
+    number = Constant(literal("regexp_extract", group, INT), INT)
+    return Call("regexp_extract", (text("regexp_extract", node), expression, number), STRING)
+
+
+def regular_expression(name: str, node: Node) -> Constant:
+    pattern = literal(name, node, STRING)
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as fault:
+        reason = str(fault).removeprefix("Invalid regular expression: ")
+        raise Clash(f"{name} cannot use the pattern {pattern!r}: {reason}") from None
+    return Constant(pattern, STRING)
+
+
+TEXT: dict[str, Function] = {
+    "length": of_text("length", result=INT),
+    "char_length": of_text("length", result=INT),
+    "character_length": of_text("length", result=INT),
+    "upper": of_text("upper"),
+    "ucase": of_text("upper"),
+    "lower": of_text("lower"),
+    "lcase": of_text("lower"),
+    "trim": of_text("trim"),
+    "ltrim": of_text("ltrim"),
+    "rtrim": of_text("rtrim"),
+    "btrim": Function(trimmed, 2, 2),
+    "substring": Function(substring, 2, 3),
+    "substr": Function(substring, 2, 3),
+    "left": Function(left, 2, 2),
+    "right": Function(right, 2, 2),
+    "concat": Function(concat, 1, None),
+    "replace": Function(replace, 2, 3),
+    "startswith": of_text("startswith", 2, BOOLEAN),
+    "endswith": of_text("endswith", 2, BOOLEAN),
+    "contains": of_text("contains", 2, BOOLEAN),
+    "like": Function(like, 2, 2),
+    "rlike": Function(rlike, 2, 2),
+    "regexp_like": Function(rlike, 2, 2),
+    "regexp_extract": Function(regexp_extract, 2, 3),
+}
