@@ -20,6 +20,8 @@ class Edition:
     exit_lane: int = 4
     travel_lanes: tuple[int, ...] = (1, 2, 3)
     history_days: int = 70
+    balance_window: int = 60
+    travel_tolerance: float = 0.05
     deadlines: dict[int, float] = field(default_factory=lambda: {0: 5.0, 1: 5.0, 2: 5.0, 3: 10.0, 4: 30.0})
 
     def toll(self, lav: float, cars: float) -> float:

@@ -1,0 +1,163 @@
+"""An output beside what was expected: each answer is right, missing, extra, duplicate, wrong, late or early."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F
+
+from aurora.linear_road.edition import Edition
+from aurora.linear_road.reading import Block
+from aurora.linear_road.records import Dialect, parse_output
+from aurora.linear_road.reference import Reference
+
+__all__ = ["FAULTS", "compare", "read_output"]
+
+FAULTS = ("missing", "extra", "wrong", "late", "early", "duplicate")
+EXAMPLES = 10
+_MICROS = 1_000_000
+
+# Where the values of each output type go in the frames; a and b as in Reference.
+_PLACES = {
+    0: {"key": "VID", "a": "Spd", "b": "Toll"},
+    1: {"key": "VID", "a": "Seg", "XWay": "XWay", "Dir": "Dir"},
+    2: {"key": "QID", "a": "Bal"},
+    3: {"key": "QID", "a": "Bal"},
+    4: {"key": "QID", "a": "TravelTime", "b": "Toll"},
+}
+_GIVEN = ("type", "key", "at", "Time", "line", "emit", "result", "a", "b", "XWay", "Dir")
+
+
+def read_output(spark: SparkSession, blocks: list[Block], dialect: Dialect) -> DataFrame:
+    """The readable lines of an output; Emit and ResultTime in microseconds."""
+    schema = pa.schema([(name, pa.int64()) for name in _GIVEN])
+    source = spark.createDataFrame(
+        [(block.path, block.start, block.end, block.line) for block in blocks],
+        "path string, start long, end long, line long",
+    )
+
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                rows = parse_output(Block(row["path"], row["start"], row["end"]).bytes(), dialect)
+                for kind, layout in dialect.layouts.items():
+                    chosen = np.flatnonzero(rows.good & (rows.values[:, 0] == kind))
+                    columns = _columns(kind, layout, rows.values[chosen], rows.micros[chosen])
+                    columns["line"] = chosen + row["line"]
+                    nothing = pa.nulls(len(chosen), pa.int64())
+                    arrays = [pa.array(columns[name]) if name in columns else nothing for name in _GIVEN]
+                    whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    for start in range(0, whole.num_rows, 50_000):
+                        yield whole.slice(start, 50_000)
+
+    tasks = max(spark.sparkContext.defaultParallelism, len(blocks) // 4)
+    return source.repartition(tasks).mapInArrow(parse, ", ".join(f"{name} long" for name in _GIVEN))
+
+
+def _columns(kind: int, layout: tuple[str, ...], values: Any, micros: Any) -> dict[str, Any]:
+    at = {name: number for number, name in enumerate(layout, start=1)}
+    places = _PLACES[kind]
+    columns = {name: values[:, at[field]] for name, field in places.items() if field in at}
+    columns["type"] = values[:, 0]
+    columns["Time"] = values[:, at["Time"]]
+    columns["at"] = columns["Time"] if places["key"] == "VID" else np.zeros(len(values), np.int64)
+    for name, field in (("emit", "Emit"), ("result", "ResultTime")):
+        if field in at:
+            columns[name] = values[:, at[field]] * _MICROS + micros[:, at[field]]
+    return columns
+
+
+def _pairs(reference: Reference, given: DataFrame, dialect: Dialect) -> DataFrame:
+    """Each expected answer beside the one given for it: the first beside the first, by Time."""
+    keys = ["type", "key", "at"]
+    e = F.struct("Time", "VID", "a", "b", "XWay", "Dir", "charges")
+    g = F.struct("Time", "line", "emit", "result", "a", "b", "XWay", "Dir")
+    wanted = reference.expected.where(F.col("type").isin(*dialect.layouts))
+    both = wanted.select(*keys, e.alias("e")).unionByName(
+        given.select(*keys, g.alias("g")), allowMissingColumns=True
+    )
+    lists = (
+        both.repartition(reference.partitions, *keys)
+        .groupBy(*keys)
+        .agg(F.sort_array(F.collect_list("e")).alias("e"), F.sort_array(F.collect_list("g")).alias("g"))
+    )
+    return lists.select(
+        "type", "key", F.size("e").alias("asked"), F.explode(F.arrays_zip("e", "g")).alias("pair")
+    ).select("type", "key", "asked", "pair.e", "pair.g")
+
+
+def _balance(until: str) -> Column:
+    charged = f"filter(e.charges, c -> c.at * {_MICROS}L {until} g.result)"
+    return F.expr(f"aggregate({charged}, 0L, (total, c) -> total + c.toll)")
+
+
+def _wrong(edition: Edition) -> Column:
+    tolerance, window = edition.travel_tolerance, edition.balance_window
+    in_window = F.expr(f"g.result between (e.Time - {window}) * {_MICROS}L and e.Time * {_MICROS}L")
+    right = {
+        0: F.expr("g.a = e.a and g.b = e.b"),
+        1: F.expr("g.a = e.a and coalesce(g.XWay = e.XWay and g.Dir = e.Dir, true)"),
+        2: in_window & ((F.col("g.a") == F.col("before")) | (F.col("g.a") == F.col("upto"))),
+        3: F.expr("g.a = e.a"),
+        4: F.expr(f"abs(g.a - e.a) <= {tolerance}D * e.a and abs(g.b - e.b) <= {tolerance}D * e.b"),
+    }
+    verdict = F.lit(False)
+    for kind, test in right.items():
+        verdict = F.when(F.col("type") == kind, test & (F.col("g.Time") == F.col("e.Time"))).otherwise(
+            verdict
+        )
+    return ~verdict
+
+
+def _verdicts(pairs: DataFrame, edition: Edition) -> DataFrame:
+    matched = F.col("e").isNotNull() & F.col("g").isNotNull()
+    response = F.col("g.emit") - F.col("e.Time") * F.lit(_MICROS).cast("long")
+    allowed = F.create_map(
+        *(F.lit(value) for kind, limit in edition.deadlines.items() for value in (kind, int(limit * _MICROS)))
+    )
+    tests = {
+        "missing": F.col("g").isNull(),
+        "extra": F.col("e").isNull() & (F.col("asked") == 0),
+        "duplicate": F.col("e").isNull() & (F.col("asked") > 0),
+        "wrong": matched & F.col("wrong"),
+        "late": matched & (F.col("response") > allowed[F.col("type").cast("int")]),
+        "early": matched & (F.col("response") < 0),
+    }
+    faults = F.array_compact(F.array(*(F.when(test, F.lit(name)) for name, test in tests.items())))
+    return (
+        pairs.withColumn("response", response)
+        .withColumn("before", F.when(F.col("type") == 2, _balance("<")))
+        .withColumn("upto", F.when(F.col("type") == 2, _balance("<=")))
+        .withColumn("wrong", _wrong(edition))
+        .withColumn("faults", faults)
+        .withColumn("e", F.col("e").dropFields("charges"))
+    )
+
+
+def compare(
+    reference: Reference, given: DataFrame, dialect: Dialect, edition: Edition
+) -> tuple[list[Row], list[Row]]:
+    """Counts by type, and the first faults of each type and kind."""
+    verdicts = _verdicts(_pairs(reference, given, dialect), edition).persist(StorageLevel.DISK_ONLY)
+    try:
+        seconds = F.col("response") / _MICROS
+        counted = verdicts.groupBy("type").agg(
+            F.count("e").alias("expected"),
+            F.count("g").alias("given"),
+            *(F.sum(F.array_contains("faults", fault).cast("long")).alias(fault) for fault in FAULTS),
+            F.max(seconds).alias("max"),
+            F.percentile_approx(seconds, 0.99, 1000).alias("p99"),
+            F.percentile_approx(seconds, 0.5, 1000).alias("p50"),
+        )
+        counts = counted.collect()
+        if not any(row[fault] for row in counts for fault in FAULTS):
+            return counts, []
+        first = Window.partitionBy("type", "fault").orderBy(F.coalesce("e.Time", "g.Time"), "key", "g.line")
+        faulty = verdicts.where("size(faults) > 0").withColumn("fault", F.explode("faults"))
+        examples = faulty.withColumn("rank", F.row_number().over(first)).where(F.col("rank") <= EXAMPLES)
+        return counts, examples.orderBy("type", "fault", "rank").collect()
+    finally:
+        verdicts.unpersist()

@@ -1,0 +1,108 @@
+"""The ten weeks before the run: where TollHistory and SegmentHistory are, and reading them."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from aurora.errors import AuroraError
+
+__all__ = ["SEGMENT_COLUMNS", "TOLL_COLUMNS", "Histories", "find_histories"]
+
+TOLL_COLUMNS = {"VID": "long", "Day": "int", "XWay": "int", "Tolls": "int"}
+SEGMENT_COLUMNS = {
+    "Day": "int",
+    "Min": "int",
+    "XWay": "int",
+    "Dir": "int",
+    "Seg": "int",
+    "Lav": "double",
+    "Cnt": "double",
+    "Toll": "double",
+}
+_NAMES = {"toll": ("toll_history", TOLL_COLUMNS), "segment": ("segment_history", SEGMENT_COLUMNS)}
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The two histories; None stands for an empty one."""
+
+    toll: Path | None = None
+    segment: Path | None = None
+
+    def note(self) -> str | None:
+        """What the user should know about histories that are not there."""
+        if self.toll is None and self.segment is None:
+            return "no history: expenditures are 0, travel runs at the free speed"
+        if self.toll is None:
+            return "no toll history: expenditures are 0"
+        return "no segment history: travel runs at the free speed" if self.segment is None else None
+
+    def read_toll(self, spark: SparkSession) -> DataFrame | None:
+        return None if self.toll is None else _read(spark, self.toll, TOLL_COLUMNS)
+
+    def segments_as_parquet(self, spark: SparkSession, scratch: Path) -> str | None:
+        """A Parquet folder with the SegmentHistory; made in `scratch` where it is stored as CSV."""
+        if self.segment is None:
+            return None
+        frame = _read(spark, self.segment, SEGMENT_COLUMNS)
+        if _is_parquet(self.segment):
+            return str(self.segment)
+        copy = Path(tempfile.mkdtemp(dir=scratch))
+        # Each task writes what it reads: sorted by expressway, a query of one reads little of the others.
+        frame.sortWithinPartitions("XWay").write.mode("overwrite").parquet(str(copy))
+        return str(copy)
+
+
+def _is_parquet(path: Path) -> bool:
+    return bool(_stored(path, ".parquet"))
+
+
+def _stored(path: Path, ending: str) -> list[Path]:
+    if path.is_file():
+        return [path] if path.suffix == ending else []
+    return sorted(
+        file
+        for file in path.rglob(f"*{ending}")
+        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    )
+
+
+def _read(spark: SparkSession, path: Path, columns: dict[str, str]) -> DataFrame:
+    if _is_parquet(path):
+        frame = spark.read.parquet(str(path))
+    else:
+        with _stored(path, ".csv")[0].open() as file:
+            header = file.read(1).isalpha()
+        schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        frame = spark.read.csv(str(path), schema=schema, header=header, mode="FAILFAST")
+    lacking = [name for name in columns if name not in frame.columns]
+    if lacking:
+        raise AuroraError(f"{path} lacks {', '.join(lacking)}: it needs the columns {', '.join(columns)}")
+    return frame
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    for path in (folder / name, folder / f"{name}.parquet", folder / f"{name}.csv"):
+        if path.exists():
+            if not _stored(path, ".parquet") and not _stored(path, ".csv"):
+                raise AuroraError(
+                    f"{path} holds neither Parquet nor CSV files: make it with linear-road history"
+                )
+            return path
+    return None
+
+
+def find_histories(data: Path, history: Path | None) -> Histories:
+    """The histories in the folder `history`, where given, else those in the data folder, else none."""
+    folder = history or (data if data.is_dir() else data.parent)
+    found = {key: _find(folder, name) for key, (name, _) in _NAMES.items()}
+    if history is not None:
+        lacking = [name for key, (name, _) in _NAMES.items() if found[key] is None]
+        if lacking:
+            raise AuroraError(
+                f"no {' and no '.join(lacking)} in {history}: make them with aurora linear-road history, "
+                "or leave --history out to run without"
+            )
+    return Histories(found["toll"], found["segment"])
