@@ -1,0 +1,46 @@
+"""`aurora linear-road simulate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from aurora.engine.session import spark_session
+from aurora.linear_road.simulator import Settings, spread
+from aurora.linear_road.simulator import simulate as run_simulation
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    out: Annotated[
+        Path, typer.Option(help="The folder for xway-N.csv and simulation.json; made if need be.")
+    ],
+    expressways: Annotated[int, typer.Option(help="How many expressways (L).")] = 1,
+    minutes: Annotated[int, typer.Option(help="How long the traffic is simulated, from empty roads.")] = 180,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
+    last: Annotated[
+        int | None, typer.Option(help="Keep only so many minutes, the last ones; their times start at 0.")
+    ] = None,
+    plots: Annotated[bool, typer.Option("--plots", help="Also draw traffic-N.png, a page of plots.")] = False,
+) -> None:
+    """Simulates the traffic of L expressways and writes the benchmark's input.
+
+    Example: aurora linear-road simulate --expressways 1 --minutes 180 --seed 1 --out traffic --plots
+    """
+    settings = Settings(expressways, minutes, seed, last)
+    runner = spread(spark_session("linear-road simulate").sparkContext)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"simulating {minutes} minutes of {expressways} expressway(s)", total=1.0)
+        result = run_simulation(settings, out, runner, plots, lambda share: bar.update(task, completed=share))
+    counts, traffic = result["counts"], result["traffic"]
+    queries = sum(counts["queries"].values())
+    typer.echo(
+        f"{out}: {counts['reports']:,} reports of {counts['cars']:,} cars, {queries:,} queries,"
+        f" {len(result['accidents'])} accidents; mean speed of the last half hour"
+        f" {traffic['mean_speed_last_half_hour']} mph"
+    )
