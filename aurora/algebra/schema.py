@@ -87,7 +87,7 @@ class Schema(Mapping[str, pa.DataType]):
         except KeyError:
             raise AuroraError(f"unknown field '{name}': the fields are {', '.join(self._types)}") from None
 
-    def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:  # type: ignore[override]
+    def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:
         return self._types.get(name, default)
 
     def __contains__(self, name: object) -> bool:

@@ -51,14 +51,14 @@ def widest(types: Sequence[pa.DataType]) -> pa.DataType | None:
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether CAST allows it. Spark has more, which always gives null or hides a mistake."""
     if VOID in (source, target) or STRING in (source, target) or source == target:
-        return target != VOID
+        return bool(target != VOID)
     plain = (*NUMBERS, BOOLEAN)
     if source in plain and target in plain:
         return True
     if source in TIMES and target in TIMES:
         return True
     seconds = (INT, BIGINT, DOUBLE)
-    return (source == TIMESTAMP and target in seconds) or (target == TIMESTAMP and source in seconds)
+    return bool((source == TIMESTAMP and target in seconds) or (target == TIMESTAMP and source in seconds))
 
 
 def converted(node: Node, target: pa.DataType) -> Node:

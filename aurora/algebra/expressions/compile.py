@@ -1,7 +1,7 @@
 """From the typed tree to closures over Arrow batches, made once per process."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from aurora.algebra.expressions.tree import Call, Constant, Field, Node
 
 __all__ = ["Batch", "compiled", "fold"]
 
-Batch = pa.RecordBatch | pa.Table
+Batch: TypeAlias = pa.RecordBatch | pa.Table
 # What a closure reads: a batch, or the batches of both sides by their names.
 Source = Any
 Column = Callable[[Source], pa.Array]

@@ -1,5 +1,7 @@
 """Spark's grammar, as far as an expression goes: text to a bare syntax tree."""
 
+from typing import Any, ClassVar, cast
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -16,15 +18,15 @@ class Language(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         # Since Spark 4 a doubled quote inside a string stands for one.
-        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
-    class Parser(Spark.Parser):
-        FUNCTIONS = {}  # noqa: RUF012
-        FUNCTION_PARSERS = {  # noqa: RUF012
+    class Parser(Spark.Parser):  # type: ignore[valid-type,misc]
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: Spark.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "TRIM")
         }
-        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
-        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
         }
 
@@ -46,13 +48,13 @@ def syntax_tree(text: str) -> exp.Expression:
     if not text.strip():
         raise AuroraError("the expression is empty: write one, for example Pos > 3")
     try:
-        tree = sqlglot.parse_one(text, read=Language, into=exp.Condition)
+        tree = cast(exp.Expression, sqlglot.parse_one(text, read=Language, into=exp.Condition))
     except ParseError as fault:
         raise AuroraError(syntax_fault(text, fault)) from None
     except SqlglotError:
         raise AuroraError(f"syntax error in {text!r}: a quote or a comment is not closed") from None
     for node in tree.walk():
-        check_precedence(node)
+        check_precedence(cast(exp.Expression, node))
     return tree
 
 
@@ -70,10 +72,7 @@ def syntax_fault(text: str, fault: ParseError) -> str:
 def check_precedence(node: exp.Expression) -> None:
     """Where sqlglot and Spark group operators differently, the author has to put brackets."""
     if isinstance(node, COMPARISONS):
-        mixed = any(
-            isinstance(side, PREDICATES) or (isinstance(side, exp.Not) and isinstance(side.this, PREDICATES))
-            for side in (node.left, node.right)
-        )
+        mixed = any(isinstance(side, (*PREDICATES, exp.Not)) for side in (node.left, node.right))
     elif isinstance(node, BITWISE):
         others = (*BITWISE, exp.Add, exp.Sub)
         mixed = any(

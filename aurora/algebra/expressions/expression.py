@@ -28,6 +28,7 @@ class Expression:
     __slots__ = ("_run", "text", "tree")
     text: str
     tree: Node
+    _run: Any
 
     def __init__(self, text: str, tree: Node) -> None:
         set_once = object.__setattr__
@@ -77,7 +78,7 @@ class Expression:
         return self._evaluate({"left": left, "right": right}, left.num_rows)
 
     def _evaluate(self, source: Any, rows: int) -> pa.Array:
-        run: Any = self._run
+        run = self._run
         if run is None:
             run = compiled(self.tree)
             object.__setattr__(self, "_run", run)

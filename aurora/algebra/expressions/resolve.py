@@ -1,6 +1,7 @@
 """From the bare syntax tree to the typed one: fields looked up, functions chosen, casts put in."""
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
@@ -140,7 +141,7 @@ class Resolver:
         if node.is_string:
             return Constant(text, STRING)
         if not text.isdigit():
-            return Constant(float(text), DOUBLE)
+            return fraction(text)
         return whole_number(int(text))
 
     def on_rawstring(self, node: exp.RawString) -> Node:
@@ -160,7 +161,7 @@ class Resolver:
         inner = node.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             text = str(inner.this)
-            return whole_number(-int(text)) if text.isdigit() else Constant(-float(text), DOUBLE)
+            return whole_number(-int(text)) if text.isdigit() else fraction("-" + text)
         return self.call("negate", node, [inner])
 
     def on_not(self, node: exp.Not) -> Node:
@@ -279,6 +280,13 @@ def interval_text(node: exp.Expression) -> str:
             "an interval needs a written number; timestamp_seconds(unix_seconds(t) + n) adds a computed one"
         )
     return f"{sign}{count.this} {node.args.get('unit') or ''}"
+
+
+def fraction(text: str) -> Node:
+    value = float(text)
+    if math.isinf(value):
+        raise AuroraError(f"{text} does not fit a double: the largest is 1.7976931348623157e308")
+    return Constant(value, DOUBLE)
 
 
 def whole_number(value: int) -> Node:

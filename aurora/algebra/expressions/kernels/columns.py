@@ -18,7 +18,7 @@ Kernel = Callable[..., pa.Array]
 Maker = Callable[[Call], Kernel]
 Numbers = npt.NDArray[Any]
 
-STORAGE = {
+STORAGE: dict[pa.DataType, np.dtype[Any]] = {
     pa.date32(): np.dtype(np.int32),
     pa.timestamp("us", tz="UTC"): np.dtype(np.int64),
 }
@@ -52,7 +52,7 @@ def numpy_type(arrow: pa.DataType) -> np.dtype[Any]:
 
 def nulls(*values: Value) -> Numbers | None:
     """Where at least one of the values is null; None if nowhere."""
-    result: Any = None
+    result: Numbers | None = None
     for value in values:
         if isinstance(value, pa.Scalar):
             missing: Any = None if value.is_valid else np.True_

@@ -12,7 +12,7 @@ from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, on_
 from aurora.algebra.expressions.kernels.rounding import saturated
 from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from aurora.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
 
 __all__ = ["KERNELS"]
 
@@ -53,9 +53,13 @@ def from_timestamp(node: Call) -> Kernel:
         return on_numbers(lambda micros: np.floor_divide(micros, DAY))(node)
     if node.type == DOUBLE:
         return on_numbers(lambda micros: micros / 1e6)(node)
-    return on_numbers(lambda micros: np.floor_divide(micros, 1_000_000).astype(node.type.to_pandas_dtype()))(
-        node
-    )
+    seconds = on_numbers(lambda micros: np.floor_divide(micros, 1_000_000))(Call("cast", node.args, BIGINT))
+    return seconds if node.type == BIGINT else lambda value: within_int(seconds(value))
+
+
+def within_int(seconds: pa.Array) -> pa.Array:
+    inside = pc.equal(pc.cast(pc.cast(seconds, INT, safe=False), BIGINT), seconds)
+    return pc.cast(pc.if_else(inside, seconds, pa.scalar(None, BIGINT)), INT)
 
 
 KERNELS: dict[str, Maker] = {"cast": cast}

@@ -86,7 +86,8 @@ KERNELS: dict[str, Maker] = {
     "degrees": on_numbers(np.degrees),
     "radians": on_numbers(np.radians),
     "power": on_numbers(power),
-    "atan2": on_numbers(np.arctan2),
+    # Spark takes away the sign of a zero.
+    "atan2": on_numbers(lambda y, x: np.arctan2(y + 0.0, x + 0.0)),
     "hypot": on_numbers(np.hypot),
     "isnan": always(is_nan),
 }

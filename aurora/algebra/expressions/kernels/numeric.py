@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.expressions.coercion import FRACTIONS
+from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
 from aurora.algebra.expressions.kernels.columns import (
     Kernel,
     Maker,
@@ -93,7 +93,7 @@ def extreme(largest: bool) -> Maker:
     """The greatest or least of the values that are not null."""
 
     def make(node: Call) -> Kernel:
-        if node.type not in (*FRACTIONS, pa.string(), pa.bool_()):
+        if node.type in INTEGERS:
             return pc.max_element_wise if largest else pc.min_element_wise  # type: ignore[no-any-return]
         above = greater(node.type in FRACTIONS)
 

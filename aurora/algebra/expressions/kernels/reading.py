@@ -20,7 +20,7 @@ FRACTION = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?$"
 DAY_PATTERN = r"(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
 DATE_PATTERN = rf"^{DAY_PATTERN}(?:[ T].*)?)?)?$"
 TIMESTAMP_PATTERN = (
-    rf"^{DAY_PATTERN}(?:[ T](?P<hour>\d{{1,2}})?(?::(?P<minute>\d{{1,2}})(?::(?P<second>\d{{1,2}})"
+    rf"^{DAY_PATTERN}(?:[ T](?P<hour>\d{{1,2}})(?::(?P<minute>\d{{1,2}})(?::(?P<second>\d{{1,2}})"
     r"(?:\.(?P<fraction>\d*))?)?)?"
     r"(?P<zone>\s*(?:Z|UTC|GMT|UT)?(?:(?P<zsign>[+-])(?P<zhour>\d{1,2})(?::?(?P<zminute>\d{1,2}))?)?)?)?)?)?$"
 )
@@ -50,7 +50,7 @@ def booleans(words: pa.Array) -> pa.Array:
 
 def whole_numbers(words: pa.Array, target: pa.DataType) -> pa.Array:
     parts = pc.extract_regex(words, pattern=WHOLE)
-    found = pc.and_(pc.is_valid(parts), pc.match_substring_regex(words, r"\d"))
+    found = pc.and_(pc.is_valid(parts), pc.match_substring_regex(words, r"[\d.]"))
     negative = pc.equal(pc.struct_field(parts, "sign"), "-")
     digits = pc.utf8_ltrim(pc.struct_field(parts, "digits"), characters="0")
     length = pc.utf8_length(digits)
@@ -58,7 +58,7 @@ def whole_numbers(words: pa.Array, target: pa.DataType) -> pa.Array:
     limit = pc.if_else(pc.fill_null(negative, False), "9223372036854775808", "9223372036854775807")
     fits = pc.or_(pc.less(length, 19), pc.and_(pc.equal(length, 19), pc.less_equal(digits, limit)))
     valid = pc.fill_null(pc.and_(found, fits), False)
-    safe = pc.if_else(pc.and_(valid, pc.greater(length, 0)), digits, "0")
+    safe = pc.if_else(pc.and_kleene(valid, pc.greater(length, 0)), digits, "0")
     magnitude = pc.cast(safe, pa.uint64()).to_numpy(zero_copy_only=False)
     minus = pc.fill_null(negative, False).to_numpy(zero_copy_only=False)
     numbers = np.where(minus, np.uint64(0) - magnitude, magnitude).astype(np.int64)

@@ -114,6 +114,10 @@ KERNELS: dict[str, Maker] = {
     "hour": part(pc.hour),
     "minute": part(pc.minute),
     "second": part(pc.second),
+    # Unlike unix_seconds it cuts off, also before 1970.
+    "unix_timestamp": on_numbers(
+        lambda micros: np.floor_divide(micros + (micros < 0) * (SECOND - 1), SECOND)
+    ),
     "unix_seconds": since_1970(SECOND),
     "unix_millis": since_1970(1000),
     "unix_micros": since_1970(1),

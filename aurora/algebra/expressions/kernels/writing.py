@@ -34,6 +34,9 @@ def java_text(number: np.floating) -> str:
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         return np.format_float_positional(number, unique=True, trim="0")
     mantissa, exponent = np.format_float_scientific(number, unique=True, trim="0").split("e")
+    if len(mantissa.lstrip("-")) == 3 and mantissa.endswith(".0"):
+        # Java writes two digits at least, and then the two that come nearest.
+        mantissa, exponent = f"{float(number):.1e}".split("e")
     return f"{mantissa}E{int(exponent)}"
 
 
