@@ -1,0 +1,251 @@
+"""Aggregate(F, Assuming O, Size s, Advance i, Timeout t): functions over sliding windows of each group."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.groups import Groups, first_not_before, segments, value_order
+from aurora.algebra.kept import Kept
+from aurora.algebra.opened import closing_windows, still_open
+from aurora.algebra.operator import Partition
+from aurora.algebra.order import ARRIVAL, Admitted, Order, Values, admit, from_values
+from aurora.algebra.reduce import Reducer, WindowFunction
+from aurora.algebra.release import release
+from aurora.algebra.schema import Schema
+from aurora.algebra.timeouts import count_late, forget, time_out
+from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.turn import Turn
+from aurora.algebra.windows import Bounds, Windows
+from aurora.errors import AuroraError
+
+__all__ = ["Aggregate"]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A row for each window that holds tuples: group fields, the window's start, the functions' values.
+
+    >>> crowd = Aggregate.of({"n": "count(*)"}, Order("T", slack=1), 2, 2, Schema.parse("T int"))
+    >>> rows = pa.record_batch({"T": [1, 3, 2, 4, 5]}, crowd.input.arrow())
+    >>> crowd.call((Train(rows, np.zeros(5, int), np.arange(5)[None]),), Turn())["1"].rows.to_pylist()
+    [{'T': 1, 'n': 2}]
+    """
+
+    input: Schema
+    reducer: Reducer
+    order: Order
+    windows: Windows
+    timeout: int | None = None
+    predicate: Expression | None = None
+
+    @classmethod
+    def of(
+        cls,
+        functions: Mapping[str, str] | WindowFunction,
+        order: Order,
+        size: Any,
+        advance: Any,
+        schema: Schema,
+        where: str = "aggregate",
+        timeout: int | None = None,
+        align: bool = False,
+    ) -> "Aggregate":
+        """`advance` is a number or the text of a predicate; `timeout` is in milliseconds."""
+        order.check(schema, where)
+        predicate = None
+        if isinstance(advance, str):
+            predicate = Expression.parse(advance, schema, where)
+            if predicate.type != pa.bool_():
+                raise AuroraError(f"{where}: advance '{advance}' is neither a number nor a predicate")
+            if align:
+                raise AuroraError(f"{where}: align needs an advance that is a number")
+            if timeout is not None:
+                raise AuroraError(f"{where}: timeout needs an advance that is a number")
+            advance = size
+        if size <= 0 or advance <= 0:
+            raise AuroraError(f"{where}: size and advance must be above 0, found {size} and {advance}")
+        if timeout is not None and timeout <= 0:
+            raise AuroraError(f"{where}: timeout must be above 0, found {timeout} ms")
+        if not pa.types.is_floating(order.type(schema)) and (int(size) != size or int(advance) != advance):
+            raise AuroraError(
+                f"{where}: {order.on} counts in whole numbers, found size {size}, advance {advance}"
+            )
+        reducer = Reducer.of(functions, schema, where)
+        box = cls(schema, reducer, order, Windows(size, advance, align), timeout, predicate)
+        taken = [*order.group_by, order.on]
+        for name in reducer.outputs:
+            if name in taken:
+                raise AuroraError(
+                    f"{where}: function {name} has the name of a field of the window; rename it"
+                )
+        return box
+
+    @cached_property
+    def outputs(self) -> dict[str, Schema]:
+        fields = {name: self.input[name] for name in self.order.group_by}
+        return {
+            "1": Schema.of({**fields, self.order.on: self.order.type(self.input), **self.reducer.outputs})
+        }
+
+    @property
+    def partition(self) -> Partition | None:
+        return (self.order.group_by,)
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return inputs[0] + 1
+
+    @property
+    def _in_panes(self) -> bool:
+        """Whether tuples can be summed up before their windows close."""
+        floating = self.order.on != ARRIVAL and pa.types.is_floating(self.input[self.order.on])
+        return not (self.reducer.whole or floating or self.predicate)
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        (train,) = inputs
+        early = [] if self.timeout is None else time_out(self, train.depth, turn)
+        admitted = admit(self.order, train, turn)
+        rows = self._arguments(admitted, turn)
+        if self.timeout is not None:
+            count_late(self, admitted, rows, turn)
+        released = release(self.order, rows, admitted.after, turn)
+        origin = self._origins(released, admitted, turn)
+        if self.timeout is not None and not self.windows.align:
+            before = released.value < origin[released.group]
+            turn.discard("before the first window", int(before.sum()))
+            released = released.filter(~before)
+        turn.discard("between windows", int(self._gaps(released, origin).sum()))
+        kept = self.merge(Kept.load(turn.state, "windows"), released, origin)
+        reached = None if turn.moment.end and self.order.on != ARRIVAL else admitted.after
+        row, start = self._pairs(kept, released, origin, admitted.before, reached, turn)
+        result = self._results(kept, row, start, admitted, turn)
+        self._prune(kept, origin, admitted.after, turn)
+        return {"1": Train.concat([*early, result]).arranged()}
+
+    def _arguments(self, admitted: Admitted, turn: Turn) -> Kept:
+        rows = admitted.train.rows
+        columns = self.reducer.arguments(rows)
+        opens = None if self.predicate is None else self.predicate.matches(rows)
+        begun = None if self.timeout is None else np.full(len(rows), turn.moment.now, np.int64)
+        return Kept(admitted.group, admitted.value, admitted.train.arrived, begun, opens, columns)
+
+    def _origins(self, released: Kept, admitted: Admitted, turn: Turn) -> Values:
+        """The start of each group's first window: the first value that left the slack."""
+        origin, known = self.stored_origins(len(admitted.groups), admitted.value.dtype, turn)
+        if self.windows.align:
+            return origin
+        if len(released):
+            firsts, _ = segments(released.group)
+            fresh = firsts[~known[released.group[firsts]]]
+            if len(fresh):
+                origin[released.group[fresh]] = released.value[fresh]
+                known[released.group[fresh]] = True
+                turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
+        return origin
+
+    def stored_origins(self, count: int, kind: np.dtype[Any], turn: Turn) -> Bounds:
+        origin, known = np.zeros(count, kind), np.zeros(count, bool)
+        stored = turn.state.get("origins")
+        if stored is not None:
+            origin[: stored.num_rows] = stored.column("value").to_numpy()
+            known[: stored.num_rows] = stored.column("known").to_numpy(zero_copy_only=False)
+        return origin, known
+
+    def _gaps(self, released: Kept, origin: Values) -> Any:
+        if self.predicate is not None:
+            return np.zeros(0, bool)
+        return self.windows.in_gap(released.value, origin[released.group])
+
+    def merge(self, stored: Kept | None, released: Kept, origin: Values) -> Kept:
+        """What the open windows hold, by group and value; summed up by pane where that is possible."""
+        if self._in_panes:
+            panes = self.windows.panes(released.value, origin[released.group])
+            released = released.replace(panes, self.reducer.lift(released.columns, len(released)))
+        rows = released if stored is None else Kept.concat([stored, released])
+        rows = rows.take(value_order(rows.group, rows.value))
+        if not self._in_panes or len(rows) == 0:
+            return rows
+        starts, _ = segments(rows.group, rows.value)
+        return rows.reduce(starts, self.reducer.combine(rows.columns, starts))
+
+    def _pairs(
+        self, kept: Kept, released: Kept, origin: Values, closed: Bounds, reached: Bounds | None, turn: Turn
+    ) -> tuple[Ints, Values]:
+        """Which rows are in which of the windows that close now."""
+        if self.predicate is not None:
+            return closing_windows(self.windows.size, kept, released, origin, reached, turn)
+        near = np.arange(len(kept))
+        if reached is not None:
+            # Most rows are in no window that closes: leave them out before counting steps.
+            near = np.flatnonzero(reached[1][kept.group] & (reached[0][kept.group] > kept.value))
+        row, start = self.windows.between(
+            kept.value[near], origin[kept.group[near]], kept.group[near], closed, reached
+        )
+        return near[row], start
+
+    def _results(self, kept: Kept, row: Ints, start: Values, admitted: Admitted, turn: Turn) -> Train:
+        row, start, begins = self.by_window(kept, row, start)
+        group = kept.group[row[begins]]
+        window = start[begins]
+        if self.timeout is not None and len(begins):
+            keep = ~forget(group, window, turn)
+            chosen = np.repeat(keep, np.diff(np.append(begins, len(row))))
+            row, start = row[chosen], start[chosen]
+            begins, _ = segments(kept.group[row], start)
+            group, window = group[keep], window[keep]
+        keys = self._causes(group, window, admitted)
+        return self.emit(kept, row, begins, group, window, keys, admitted.groups)
+
+    def by_window(self, kept: Kept, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
+        order = np.lexsort((row, start, kept.group[row]))
+        row, start = row[order], start[order]
+        begins, _ = segments(kept.group[row], start)
+        return row, start, begins
+
+    def _causes(self, group: Ints, window: Values, admitted: Admitted) -> Ints:
+        """The keys of the tuples whose arrival closed the windows; the end of the input closes the rest."""
+        end = window + np.asarray(self.windows.size).astype(window.dtype)
+        # Past the largest bigint nothing closes a window but the end.
+        never = end < window
+        bound = np.where(admitted.bounded, admitted.bound, _least(admitted.bound.dtype))
+        low = np.searchsorted(admitted.group, group, side="left")
+        high = np.searchsorted(admitted.group, group, side="right")
+        cause = first_not_before(bound, low, high, end)
+        found = (cause < high) & ~never
+        keys = np.full((admitted.train.depth, len(group)), LAST, np.int64)
+        keys[:, found] = admitted.train.keys[:, cause[found]]
+        return keys
+
+    def emit(
+        self, kept: Kept, row: Ints, begins: Ints, group: Ints, window: Values, keys: Ints, groups: Groups
+    ) -> Train:
+        columns = [column.take(pa.array(row)) for column in kept.columns]
+        if self._in_panes:
+            values = self.reducer.finish(self.reducer.combine(columns, begins), len(begins))
+        else:
+            values = self.reducer.over(columns, begins, len(row))
+        start = from_values(window, self.order.type(self.input))
+        rows = pa.RecordBatch.from_arrays(
+            [*groups.columns(group), start, *values], schema=self.outputs["1"].arrow()
+        )
+        arrived = np.minimum.reduceat(kept.arrived[row], begins) if len(begins) else kept.arrived[:0]
+        return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
+
+    def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:
+        """Forgets what no open window holds any more."""
+        if turn.moment.end:
+            turn.state.put("windows", None)
+            return
+        if self.predicate is not None:
+            alive = still_open(kept, turn)
+        else:
+            alive = self.windows.alive(kept.value, origin[kept.group], kept.group, bound)
+        kept.filter(alive).store(turn.state, "windows")
+
+
+def _least(kind: np.dtype[Any]) -> Any:
+    return -np.inf if kind.kind == "f" else np.iinfo(np.int64).min

@@ -1,0 +1,134 @@
+"""BSort(Assuming O): an approximate sort that holds back `slack` tuples of each group."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.groups import Groups, first_not_before, stable_order, value_order
+from aurora.algebra.operator import Partition
+from aurora.algebra.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.turn import Turn
+from aurora.errors import AuroraError
+
+__all__ = ["BSort"]
+
+
+@dataclass(frozen=True)
+class BSort:
+    """A buffer of slack + 1 tuples a group; when it is full, its smallest leaves (first come on ties).
+
+    No tuple is lost: one that comes too late for the buffer goes straight through. With slack as a span, a tuple
+    leaves as soon as nothing smaller can be in order.
+
+    >>> sort = BSort.of(Order("A", slack=2), Schema.parse("A int"))
+    >>> rows = pa.record_batch({"A": [1, 3, 1, 2, 4, 4, 8, 3, 4, 4]}, sort.schema.arrow())
+    >>> turn = Turn()
+    >>> sort.call((Train(rows, np.zeros(10, int), np.arange(10)[None]),), turn)["1"].rows["A"].to_pylist()
+    [1, 1, 2, 3, 4, 3, 4, 4]
+    >>> from aurora.algebra.turn import Moment
+    >>> end = Turn(turn.state, Moment(end=True))
+    >>> sort.call((Train.empty(rows.schema),), end)["1"].rows["A"].to_pylist()
+    [4, 8]
+    """
+
+    schema: Schema
+    order: Order
+
+    @classmethod
+    def of(cls, order: Order, schema: Schema, where: str = "bsort") -> "BSort":
+        order.check(schema, where)
+        if order.on == ARRIVAL:
+            raise AuroraError(f"{where}: tuples already come in the order of '#': name a field to sort on")
+        return cls(schema, order)
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        return {"1": self.schema}
+
+    @property
+    def partition(self) -> Partition | None:
+        return (self.order.group_by,)
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return inputs[0] + 2
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        (train,) = inputs
+        depth = train.depth
+        train = with_order_value(train, self.order.on, turn)
+        groups = Groups(turn.state, "groups", self.order.group_by)
+        group = groups.number(train.rows)
+        stored = turn.state.get("held")
+        if stored is not None:
+            held = Train.unpacked(stored.drop_columns(["#group"]))
+            group = np.concatenate([stored.column("#group").to_numpy(), group])
+            train = Train.concat([held, train])
+        if len(train) == 0:
+            return {"1": Train.empty(self.schema.arrow(), depth + 2)}
+        sequence = stable_order(group)
+        train, group = train.take(sequence), group[sequence]
+        value = to_values(train.rows.column(self.order.on))
+        leaves, cause, stays = (
+            self._by_count(group, value) if self.order.span is None else self._by_span(turn, group, value)
+        )
+        emitted = self._emit(train, value, leaves, cause)
+        if turn.moment.end:
+            emitted = Train.concat([emitted, self._emit(train, value, stays, None)])
+            stays = stays[:0]
+        # What stays goes back in the order in which it came.
+        stays = np.sort(stays)
+        rest = train.take(stays).packed().append_column("#group", pa.array(group[stays]))
+        turn.state.put("held", rest)
+        return {"1": emitted.arranged()}
+
+    def _by_count(self, group: Ints, value: Ints) -> tuple[Ints, Ints, Ints]:
+        """Which tuples leave, at whose arrival, and which stay; positions in the sequence of the groups."""
+        slack = self.order.slack
+        by_value = value_order(group, value)
+        rank = np.empty(len(group), np.int64)
+        rank[by_value] = np.arange(len(group))
+        late = out_of_order(rank, slack)
+        # A late tuple leaves at its own arrival; each other one makes the smallest in order leave, `slack` behind.
+        ordered = by_value[~late[by_value]]
+        arrivals = np.flatnonzero(~late)
+        of_group = group[ordered]
+        last = np.searchsorted(of_group, of_group, side="right")
+        leaving = np.arange(len(ordered)) + slack < last
+        causes = arrivals[np.flatnonzero(leaving) + slack]
+        direct = np.flatnonzero(late)
+        return np.concatenate([ordered[leaving], direct]), np.concatenate([causes, direct]), ordered[~leaving]
+
+    def _by_span(self, turn: Turn, group: Ints, value: Ints) -> tuple[Ints, Ints, Ints]:
+        """As `_by_count`; what was held before never leaves at its own arrival again, so only maxima matter."""
+        span = self.order.span
+        tops = turn.state.get("tops")
+        count = int(group.max()) + 1 if len(group) else 0
+        floor = np.full(count, np.iinfo(np.int64).min if value.dtype.kind == "i" else -np.inf, value.dtype)
+        if tops is not None:
+            known = tops.column("value").to_numpy()
+            floor = np.concatenate([known, floor[len(known) :]])
+            count = len(floor)
+        by_value = value_order(group, value)
+        rank = np.empty(len(group), np.int64)
+        rank[by_value] = np.arange(len(group))
+        largest = np.maximum(value[by_value][np.maximum.accumulate(rank)], floor[group])
+        bound = largest - span
+        bound = np.where(bound > largest, np.iinfo(np.int64).min, bound) if value.dtype.kind == "i" else bound
+        # The first arrival of the group, not before the tuple's own, whose bound reaches it.
+        starts = np.searchsorted(group, group, side="left")
+        ends = np.searchsorted(group, group, side="right")
+        cause = np.maximum(first_not_before(bound, starts, ends, value), np.arange(len(group)))
+        leaving = np.flatnonzero(cause < ends)
+        top = floor.copy()
+        np.maximum.at(top, group, value)
+        turn.state.put("tops", pa.record_batch({"value": top}))
+        return leaving, cause[leaving], np.flatnonzero(cause >= ends)
+
+    def _emit(self, train: Train, value: Ints, leaves: Ints, cause: Ints | None) -> Train:
+        own = train.take(leaves)
+        keys = np.full((train.depth, len(leaves)), LAST, np.int64) if cause is None else train.keys[:, cause]
+        place = np.stack([order_codes(value[leaves]), own.keys[0]])
+        return Train(own.rows, own.arrived, np.concatenate([keys, place]))

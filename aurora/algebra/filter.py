@@ -1,0 +1,69 @@
+"""Filter(P1, .., Pm): routes each tuple to the port of the first predicate that it satisfies."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.operator import Partition
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Turn
+from aurora.algebra.types import type_name
+from aurora.errors import AuroraError
+
+__all__ = ["Filter"]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Ports 1..m, and `rest` for the tuples that satisfy no predicate (a null does not satisfy).
+
+    >>> border = Filter.of(["Pos >= 30"], Schema.parse("Sid int, Pos int"))
+    >>> rows = pa.record_batch({"Sid": [1, 2, 3], "Pos": [34, 12, None]}, border.input.arrow())
+    >>> ports = border.call((Train(rows, np.zeros(3, int), np.arange(3)[None]),), Turn())
+    >>> {port: train.rows["Sid"].to_pylist() for port, train in ports.items()}
+    {'1': [1], 'rest': [2, 3]}
+    """
+
+    input: Schema
+    predicates: tuple[Expression, ...]
+
+    @classmethod
+    def of(cls, predicates: list[str], schema: Schema, where: str = "filter") -> "Filter":
+        if not predicates:
+            raise AuroraError(f"{where}: needs one predicate or more")
+        parsed = tuple(Expression.parse(text, schema, where) for text in predicates)
+        for predicate in parsed:
+            if predicate.type != pa.bool_():
+                raise AuroraError(
+                    f"{where}: '{predicate.text}' is {type_name(predicate.type)}, a predicate must be boolean"
+                )
+        return cls(schema, parsed)
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        return dict.fromkeys(self.ports, self.input)
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        return (*(str(i + 1) for i in range(len(self.predicates))), "rest")
+
+    @property
+    def partition(self) -> Partition | None:
+        return None
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return inputs[0]
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        (train,) = inputs
+        left = np.ones(len(train), bool)
+        routed = {}
+        for port, predicate in zip(self.ports, self.predicates, strict=False):
+            mine = left & predicate.matches(train.rows)
+            routed[port] = train.filter(mine)
+            left &= ~mine
+        routed["rest"] = train.filter(left)
+        return routed

@@ -1,0 +1,272 @@
+"""Window functions: how each SQL aggregate is lifted from tuples, combined over runs of rows, and finished.
+
+Sums of doubles add one value after the other, never chunk by chunk: the last digit does not depend on batches.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.expressions import AggregateCall
+from aurora.algebra.order import from_values, orderable, to_values
+from aurora.algebra.train import Ints, order_codes
+
+__all__ = ["Function", "Whole", "function_of"]
+
+
+class Function(Protocol):
+    """An aggregate that can be kept as a few values per run of rows (`width` of them, 1 unless it says so)."""
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        """The columns that stand for single tuples."""
+        ...
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        """The columns that stand for runs of rows, each run beginning at one of `starts`."""
+        ...
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array: ...
+
+
+class Whole(Protocol):
+    """An aggregate that needs all tuples of its window."""
+
+    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array: ...
+
+
+def _ints(column: pa.Array) -> Ints:
+    return np.asarray(column.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    return np.asarray(column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
+
+
+def _valid(column: pa.Array) -> Ints:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _add(values: npt.NDArray[np.generic], starts: Ints) -> npt.NDArray[np.generic]:
+    if len(starts) == 0:
+        return values[:0]
+    if values.dtype.kind == "f":
+        runs = np.zeros(len(values), np.int64)
+        runs[starts[1:]] = 1
+        return np.bincount(np.cumsum(runs), weights=values, minlength=len(starts))
+    return np.add.reduceat(values, starts)
+
+
+@dataclass(frozen=True)
+class Count:
+    """count(*), count(x), count_if(p)."""
+
+    of: str
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        if self.of == "rows":
+            return [pa.array(np.ones(rows, np.int64))]
+        column = arguments[0]
+        return [pa.array(_valid(column) if self.of == "values" else _ints(column))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(_add(columns[0].to_numpy(), starts))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return columns[0]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """sum(x) and avg(x); null over no value."""
+
+    whole: bool
+    mean: bool
+    width = 2
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        column = arguments[0]
+        return [pa.array(_ints(column) if self.whole else _floats(column)), pa.array(_valid(column))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(_add(column.to_numpy(), starts)) for column in columns]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        total, count = columns[0].to_numpy(), columns[1].to_numpy()
+        if self.mean:
+            total = total / np.maximum(count, 1)
+        return pa.array(total, mask=count == 0)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """min(x) and max(x); nulls do not count, NaN is the largest number."""
+
+    largest: bool
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return [arguments[0]]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        column = columns[0]
+        if len(starts) == 0 or not orderable(column.type):
+            return [column.take(winners(column, starts, self.largest))]
+        valid = _valid(column)
+        values = to_values(_filled(column))
+        if values.dtype.kind == "f":
+            values = np.where(valid == 1, values, -np.inf if self.largest else np.nan)
+            pick = np.maximum if self.largest else np.fmin
+        else:
+            limits = np.iinfo(np.int64)
+            values = np.where(valid == 1, values, limits.min if self.largest else limits.max)
+            pick = np.maximum if self.largest else np.minimum
+        none = _add(valid, starts) == 0
+        best = np.where(none, 0, pick.reduceat(values, starts))
+        chosen = from_values(best, column.type)
+        return [pc.if_else(pa.array(none), pa.scalar(None, column.type), chosen) if none.any() else chosen]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return columns[0]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """first(x) and last(x) in the order of the window."""
+
+    last: bool
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return [arguments[0]]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        ends = np.append(starts[1:], len(columns[0])) - 1 if len(starts) else starts
+        return [columns[0].take(pa.array(ends if self.last else starts))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return columns[0]
+
+
+def winners(column: pa.Array, starts: Ints, largest: bool) -> pa.Array:
+    """For each run the row with the extreme value (the first of equals), null where all values are null."""
+    rows = len(column)
+    if len(starts) == 0:
+        return pa.array(starts)
+    if orderable(column.type):
+        codes = order_codes(to_values(_filled(column)))
+    else:
+        codes = pc.rank(column, tiebreaker="dense", null_placement="at_start").to_numpy().astype(np.int64)
+    run = np.zeros(rows, np.int64)
+    run[starts[1:]] = 1
+    run = np.cumsum(run)
+    valid = _valid(column) == 1
+    # By run, valid rows first, best value first, earliest first: the winner leads its run.
+    order = np.lexsort((np.arange(rows), ~codes if largest else codes, ~valid, run))
+    leaders = order[starts]
+    return pa.array(leaders, mask=~valid[leaders])
+
+
+def _filled(column: pa.Array) -> pa.Array:
+    """The column with some value in place of each null."""
+    if column.null_count == 0:
+        return column
+    return pc.if_else(column.is_valid(), column, from_values(np.zeros(len(column), np.int64), column.type))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Variance and standard deviation in two passes."""
+
+    root: bool
+    sample: bool
+
+    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+        values, valid = _floats(arguments[0]), _valid(arguments[0])
+        count = _add(valid, starts)
+        mean = _add(values, starts) / np.maximum(count, 1)
+        sizes = np.diff(np.append(starts, len(values)))
+        apart = np.where(valid == 1, values - np.repeat(mean, sizes), 0.0)
+        below = count - 1 if self.sample else count
+        result = _add(apart * apart, starts) / np.where(below > 0, below, 1)
+        return pa.array(np.sqrt(result) if self.root else result, mask=below <= 0)
+
+
+@dataclass(frozen=True)
+class Median:
+    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+        values, valid = _floats(arguments[0]), _valid(arguments[0]) == 1
+        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
+        order = np.lexsort((order_codes(values), ~valid, run))
+        count = np.bincount(run, weights=valid, minlength=len(starts)).astype(np.int64)
+        low = order[starts + np.maximum(count - 1, 0) // 2] if len(starts) else starts
+        high = order[starts + np.maximum(count, 0) // 2] if len(starts) else starts
+        middle = np.where(low == high, values[low], values[low] / 2 + values[high] / 2)
+        return pa.array(middle, mask=count == 0)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """count(distinct x) and sum(distinct x)."""
+
+    total: bool
+    type: pa.DataType
+
+    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+        column = arguments[0]
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        codes = column.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
+        order = np.lexsort((np.arange(len(codes)), codes, run))
+        fresh = np.ones(len(codes), bool)
+        fresh[1:] = (codes[order][1:] != codes[order][:-1]) | (run[order][1:] != run[order][:-1])
+        keep = np.zeros(len(codes), bool)
+        keep[order[fresh]] = True
+        keep &= codes >= 0
+        if not self.total:
+            return pa.array(_add(keep.astype(np.int64), starts))
+        chosen = pc.if_else(pa.array(keep), column, pa.scalar(None, column.type))
+        function = Sum(pa.types.is_integer(column.type), mean=False)
+        return function.finish(function.combine(function.lift([chosen], len(column)), starts))
+
+
+@dataclass(frozen=True)
+class By:
+    """min_by(x, y) and max_by(x, y)."""
+
+    largest: bool
+
+    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+        return arguments[0].take(winners(arguments[1], starts, self.largest))
+
+
+def function_of(call: AggregateCall) -> Function | Whole:
+    kind = call.argument.type if call.argument is not None else None
+    if call.distinct and call.function in ("count", "sum"):
+        return Distinct(call.function == "sum", call.type)
+    match call.function:
+        case "count":
+            return Count("rows" if call.argument is None else "values")
+        case "count_if":
+            return Count("truths")
+        case "sum":
+            return Sum(whole=pa.types.is_integer(kind), mean=False)
+        case "avg":
+            return Sum(whole=False, mean=True)
+        case "min" | "bool_and":
+            return Extreme(largest=False)
+        case "max" | "bool_or":
+            return Extreme(largest=True)
+        case "first" | "last":
+            return Edge(last=call.function == "last")
+        case "stddev" | "variance":
+            return Spread(root=call.function == "stddev", sample=True)
+        case "stddev_pop" | "var_pop":
+            return Spread(root=call.function == "stddev_pop", sample=False)
+        case "median":
+            return Median()
+        case "min_by" | "max_by":
+            return By(largest=call.function == "max_by")
+    raise ValueError(f"no window function computes {call.function}")

@@ -1,0 +1,105 @@
+"""Rows that a box keeps between its turns: group, value of the order field, and what is needed of the tuples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from aurora.algebra.order import Values
+from aurora.algebra.train import Ints
+from aurora.algebra.turn import State
+
+__all__ = ["Kept"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`begun`: the local time when the row came (for timeouts). `opens`: whether a window starts at it."""
+
+    group: Ints
+    value: Values
+    arrived: Ints
+    begun: Ints | None
+    opens: Mask | None
+    columns: list[pa.Array]
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def take(self, index: Ints) -> "Kept":
+        places = pa.array(index)
+        return Kept(
+            self.group[index],
+            self.value[index],
+            self.arrived[index],
+            None if self.begun is None else self.begun[index],
+            None if self.opens is None else self.opens[index],
+            [column.take(places) for column in self.columns],
+        )
+
+    def filter(self, mask: Mask) -> "Kept":
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def replace(self, value: Values, columns: list[pa.Array]) -> "Kept":
+        return replace(self, value=value, columns=columns)
+
+    def reduce(self, starts: Ints, columns: list[pa.Array]) -> "Kept":
+        """One row for each run of rows, with the columns that sum it up."""
+        return Kept(
+            self.group[starts],
+            self.value[starts],
+            np.minimum.reduceat(self.arrived, starts),
+            None if self.begun is None else np.minimum.reduceat(self.begun, starts),
+            None if self.opens is None else self.opens[starts],
+            columns,
+        )
+
+    @staticmethod
+    def concat(parts: Sequence["Kept"]) -> "Kept":
+        first = parts[0]
+        return Kept(
+            np.concatenate([part.group for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.arrived for part in parts]),
+            None if first.begun is None else np.concatenate([_given(part.begun) for part in parts]),
+            None if first.opens is None else np.concatenate([_given(part.opens) for part in parts]),
+            [pa.concat_arrays(list(columns)) for columns in zip(*(p.columns for p in parts), strict=True)],
+        )
+
+    def store(self, state: State, name: str) -> None:
+        hidden: dict[str, object] = {"#group": self.group, "#value": self.value, "#ts": self.arrived}
+        if self.begun is not None:
+            hidden["#begun"] = self.begun
+        if self.opens is not None:
+            hidden["#opens"] = self.opens
+        arrays = [*(pa.array(column) for column in hidden.values()), *self.columns]
+        names = [*hidden, *(str(i) for i in range(len(self.columns)))]
+        state.put(name, pa.RecordBatch.from_arrays(arrays, names=names))
+
+    @staticmethod
+    def load(state: State, name: str) -> "Kept | None":
+        batch = state.get(name)
+        if batch is None:
+            return None
+        names = batch.schema.names
+
+        def hidden(field: str) -> npt.NDArray[np.generic] | None:
+            return batch.column(field).to_numpy(zero_copy_only=False) if field in names else None
+
+        return Kept(
+            _given(hidden("#group")),
+            _given(hidden("#value")),
+            _given(hidden("#ts")),
+            hidden("#begun"),
+            hidden("#opens"),
+            [batch.column(i) for i, field in enumerate(names) if not field.startswith("#")],
+        )
+
+
+def _given(column: npt.NDArray[np.generic] | None) -> npt.NDArray[np.generic]:
+    assert column is not None
+    return column

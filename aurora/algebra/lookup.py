@@ -1,0 +1,67 @@
+"""Join with a static table: a table is a window of infinite size, so nothing is ordered and nothing forgotten."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.join import equal_fields, joined_schema, matching, pair_predicate
+from aurora.algebra.operator import Partition
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Turn
+
+__all__ = ["Lookup"]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Each tuple of the stream with every row of the table that satisfies P, in the order of the table.
+
+    The table's rows are given when the network is bound to its sources; until then there are none.
+    """
+
+    stream: Schema
+    table: Schema
+    table_is_left: bool
+    predicate: Expression
+    rows: pa.RecordBatch | None = None
+
+    @classmethod
+    def of(
+        cls, predicate: str, stream: Schema, table: Schema, table_is_left: bool = False, where: str = "join"
+    ) -> "Lookup":
+        left, right = (table, stream) if table_is_left else (stream, table)
+        return cls(stream, table, table_is_left, pair_predicate(predicate, left, right, where))
+
+    @cached_property
+    def outputs(self) -> dict[str, Schema]:
+        left, right = (self.table, self.stream) if self.table_is_left else (self.stream, self.table)
+        return {"1": joined_schema(left, right)}
+
+    @property
+    def partition(self) -> Partition | None:
+        return None
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return inputs[0] + 1
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        (train,) = inputs
+        table = self.rows if self.rows is not None else pa.RecordBatch.from_pylist([], self.table.arrow())
+        equal = equal_fields(self.predicate)
+        if self.table_is_left:
+            j, i = matching(table, train.rows, equal, None, 0)
+        else:
+            i, j = matching(train.rows, table, equal, None, 0)
+        own, other = train.rows.take(pa.array(i)), table.take(pa.array(j))
+        left, right = (other, own) if self.table_is_left else (own, other)
+        if len(i):
+            good = np.flatnonzero(self.predicate.matches_pairs(left, right))
+            i, j = i[good], j[good]
+            left, right = left.take(pa.array(good)), right.take(pa.array(good))
+        rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=self.outputs["1"].arrow())
+        keys = np.concatenate([train.keys[:, i], j[None].astype(np.int64)])
+        return {"1": Train(rows, train.arrived[i], keys).arranged()}

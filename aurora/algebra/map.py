@@ -1,0 +1,53 @@
+"""Map(B1 = F1, .., Bm = Fm): computes the fields of its output from each tuple."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.operator import Partition
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Turn
+from aurora.errors import AuroraError
+
+__all__ = ["Map"]
+
+
+@dataclass(frozen=True)
+class Map:
+    """One output tuple for each input tuple, with the same arrival.
+
+    >>> feet = Map.of({"Sid": "Sid", "Feet": "Pos * 3"}, Schema.parse("Sid int, Pos int"))
+    >>> import numpy as np
+    >>> rows = pa.record_batch({"Sid": [1, 2], "Pos": [34, None]}, feet.input.arrow())
+    >>> feet.call((Train(rows, np.zeros(2, int), np.arange(2)[None]),), Turn())["1"].rows.to_pylist()
+    [{'Sid': 1, 'Feet': 102}, {'Sid': 2, 'Feet': None}]
+    """
+
+    input: Schema
+    fields: tuple[tuple[str, Expression], ...]
+
+    @classmethod
+    def of(cls, fields: dict[str, str], schema: Schema, where: str = "map") -> "Map":
+        if not fields:
+            raise AuroraError(f"{where}: needs one field or more")
+        return cls(
+            schema, tuple((name, Expression.parse(str(text), schema, where)) for name, text in fields.items())
+        )
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        return {"1": Schema.of({name: expression.type for name, expression in self.fields})}
+
+    @property
+    def partition(self) -> Partition | None:
+        return None
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return inputs[0]
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        (train,) = inputs
+        columns = [expression.evaluate(train.rows) for _, expression in self.fields]
+        return {"1": train.with_rows(pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow()))}

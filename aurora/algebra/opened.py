@@ -1,0 +1,63 @@
+"""Windows that a predicate opens: one starts at the group's first value and at each tuple that satisfies it."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from aurora.algebra.groups import expand, first_not_before, segments, value_order
+from aurora.algebra.kept import Kept
+from aurora.algebra.order import Values
+from aurora.algebra.train import Ints
+from aurora.algebra.turn import Turn
+from aurora.algebra.windows import Bounds, narrow, wide
+
+__all__ = ["closing_windows", "still_open"]
+
+
+def closing_windows(
+    size: Any, kept: Kept, released: Kept, origin: Values, reached: Bounds | None, turn: Turn
+) -> tuple[Ints, Values]:
+    """Opens the windows that start in `released`; gives pairs of row and window start for those that close."""
+    assert released.opens is not None
+    begins = released.opens | (released.value == origin[released.group])
+    group, start = released.group[begins], released.value[begins]
+    stored = turn.state.get("open")
+    if stored is not None:
+        group = np.concatenate([stored.column("group").to_numpy(), group])
+        start = np.concatenate([stored.column("start").to_numpy(), start])
+    order = value_order(group, start)
+    group, start = group[order], start[order]
+    firsts, _ = segments(group, start)
+    group, start = group[firsts], start[firsts]
+    (exact_start,) = wide(start, room=float(size))
+    exact_end = exact_start + size
+    if reached is None:
+        closes = np.ones(len(group), bool)
+    else:
+        closes = np.asarray(reached[1][group] & (exact_end <= reached[0][group]), bool)
+    turn.state.put("open", pa.record_batch({"group": group[~closes], "start": start[~closes]}))
+    group, start = group[closes], start[closes]
+    low = np.searchsorted(kept.group, group, side="left")
+    high = np.searchsorted(kept.group, group, side="right")
+    end = narrow(np.minimum(exact_end[closes], np.iinfo(np.int64).max), start.dtype)
+    past = first_not_before(kept.value, low, high, end)
+    past = np.where(np.asarray(exact_end[closes] > end, bool), high, past)
+    row, owner = expand(first_not_before(kept.value, low, high, start), past)
+    return row, start[owner]
+
+
+def still_open(kept: Kept, turn: Turn) -> npt.NDArray[np.bool_]:
+    """Which rows are in an open window, or could be in one that starts at the group's latest value."""
+    if len(kept) == 0:
+        return np.zeros(0, bool)
+    ends = np.searchsorted(kept.group, kept.group, side="right") - 1
+    earliest = kept.value[ends].copy()
+    stored = turn.state.get("open")
+    if stored is not None:
+        group, start = stored.column("group").to_numpy(), stored.column("start").to_numpy()
+        place = np.searchsorted(group, kept.group, side="left")
+        has = (place < len(group)) & (group[np.minimum(place, len(group) - 1)] == kept.group)
+        earliest = np.where(has, np.minimum(earliest, start[np.minimum(place, len(start) - 1)]), earliest)
+    return kept.value >= earliest

@@ -1,0 +1,162 @@
+"""The functions of a window together: one pass over its tuples gives all their values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.expressions import AggregateCall, AggregateExpression, parse_aggregates
+from aurora.algebra.functions import Function, Whole, function_of
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Ints
+from aurora.errors import AuroraError
+
+__all__ = ["Reducer", "WindowFunction"]
+
+
+@dataclass(frozen=True)
+class WindowFunction:
+    """A user's window function with one or several results, the paper's Agg(init, incr, final).
+
+    `init()` gives the state of a window that opens, `incr(state, tuples)` takes in the window's tuples, in order,
+    as one Arrow batch, `final(state)` gives a value for each field.
+    """
+
+    fields: Schema
+    init: Callable[[], Any]
+    incr: Callable[[Any, pa.RecordBatch], Any]
+    final: Callable[[Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """SQL functions by name, and at most one function of the user's."""
+
+    schema: Schema
+    functions: tuple[tuple[str, AggregateExpression], ...]
+    user: WindowFunction | None = None
+
+    @classmethod
+    def of(cls, functions: Mapping[str, str] | WindowFunction, schema: Schema, where: str) -> "Reducer":
+        if isinstance(functions, WindowFunction):
+            return cls(schema, (), functions)
+        if not functions:
+            raise AuroraError(f'{where}: needs one function or more, for example cnt: "count(*)"')
+        return cls(
+            schema,
+            tuple((name, parse_aggregates(str(text), schema, where)) for name, text in functions.items()),
+        )
+
+    @property
+    def outputs(self) -> dict[str, pa.DataType]:
+        if self.user is not None:
+            return {name: self.user.fields[name] for name in self.user.fields.names}
+        return {name: function.type for name, function in self.functions}
+
+    @cached_property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        return tuple(dict.fromkeys(call for _, function in self.functions for call in function.calls))
+
+    @cached_property
+    def parts(self) -> tuple[Function | Whole, ...]:
+        return tuple(function_of(call) for call in self.calls)
+
+    @property
+    def whole(self) -> bool:
+        """Whether some function needs all tuples of its window, so that they cannot be summed up before."""
+        return self.user is not None or any(hasattr(part, "over") for part in self.parts)
+
+    def arguments(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The columns that the functions look at."""
+        if self.user is not None:
+            return list(rows.columns)
+        return [
+            argument.evaluate(rows)
+            for call in self.calls
+            for argument in (call.argument, call.order)
+            if argument is not None
+        ]
+
+    def lift(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
+        lifted: list[pa.Array] = []
+        for part, own in self._per_call(columns):
+            assert not isinstance(part, WindowFunction)
+            lifted += part.lift(own, rows)  # type: ignore[union-attr]
+        return lifted
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        combined: list[pa.Array] = []
+        at = 0
+        for part in self.parts:
+            width = self._width(part)
+            combined += part.combine(columns[at : at + width], starts)  # type: ignore[union-attr]
+            at += width
+        return combined
+
+    def finish(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
+        results = []
+        at = 0
+        for part in self.parts:
+            width = self._width(part)
+            results.append(part.finish(columns[at : at + width]))  # type: ignore[union-attr]
+            at += width
+        return self._named(results, rows)
+
+    def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
+        """The results for runs of tuples, from their arguments."""
+        if self.user is not None:
+            return self._by_user(columns, starts, rows)
+        results = []
+        for part, own in self._per_call(columns):
+            if hasattr(part, "over"):
+                results.append(part.over(own, starts))
+            else:
+                results.append(part.finish(part.combine(part.lift(own, rows), starts)))
+        return self._named(results, len(starts))
+
+    def _named(self, results: list[pa.Array], rows: int) -> list[pa.Array]:
+        columns = [
+            result.cast(call.type) if result.type != call.type else result
+            for result, call in zip(results, self.calls, strict=True)
+        ]
+        values = []
+        for _, function in self.functions:
+            own = [columns[self.calls.index(call)] for call in function.calls]
+            if function.finish.is_field:
+                values.append(own[0])
+                continue
+            names = [f"agg{i}" for i in range(len(own))]
+            values.append(function.finish.evaluate(_batch(own, names, rows)))
+        return values
+
+    def _by_user(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
+        assert self.user is not None
+        tuples = pa.RecordBatch.from_arrays(columns, schema=self.schema.arrow())
+        ends = np.append(starts[1:], rows)
+        found = []
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            state = self.user.incr(self.user.init(), tuples.slice(start, end - start))
+            found.append(dict(self.user.final(state)))
+        return list(pa.RecordBatch.from_pylist(found, schema=self.user.fields.arrow()).columns)
+
+    def _per_call(self, columns: list[pa.Array]) -> list[tuple[Any, list[pa.Array]]]:
+        split = []
+        at = 0
+        for call, part in zip(self.calls, self.parts, strict=True):
+            width = (call.argument is not None) + (call.order is not None)
+            split.append((part, columns[at : at + width]))
+            at += width
+        return split
+
+    @staticmethod
+    def _width(part: Function | Whole) -> int:
+        return getattr(part, "width", 1)
+
+
+def _batch(columns: list[pa.Array], names: list[str], rows: int) -> pa.RecordBatch:
+    if columns:
+        return pa.RecordBatch.from_arrays(columns, names=names)
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))

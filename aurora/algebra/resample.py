@@ -1,0 +1,181 @@
+"""Resample(F, Size s, Left Assuming O1, Right Assuming O2): values of the right around each tuple of the left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.groups import expand, first_not_before, segments, value_order
+from aurora.algebra.join import beyond, check_reach, later, shift
+from aurora.algebra.kept import Kept
+from aurora.algebra.operator import Partition
+from aurora.algebra.order import Admitted, Order, Values, admit, to_values
+from aurora.algebra.reduce import Reducer, WindowFunction
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.turn import Turn
+from aurora.errors import AuroraError
+
+__all__ = ["Resample"]
+
+
+@dataclass(frozen=True)
+class Resample:
+    """For each left tuple and each right group with tuples within `size`: group fields, left order field, F.
+
+    A row comes out when the group can have no further tuple within reach. Left tuples are kept, because a group that
+    comes later may still have tuples near them; right tuples go as soon as no left tuple can reach them.
+    """
+
+    left: Schema
+    right: Schema
+    reducer: Reducer
+    size: Any
+    left_order: Order
+    right_order: Order
+
+    @classmethod
+    def of(
+        cls,
+        functions: Mapping[str, str] | WindowFunction,
+        size: Any,
+        left_order: Order,
+        right_order: Order,
+        left: Schema,
+        right: Schema,
+        where: str = "resample",
+    ) -> "Resample":
+        left_order.check(left, f"{where}, left")
+        right_order.check(right, f"{where}, right")
+        check_reach(size, (left_order, left), (right_order, right), where)
+        reducer = Reducer.of(functions, right, where)
+        taken = [*right_order.group_by, left_order.on]
+        twice = [name for name in [*taken, *reducer.outputs] if [*taken, *reducer.outputs].count(name) > 1]
+        if twice:
+            raise AuroraError(f"{where}: two fields of the result are called {twice[0]}; rename one")
+        return cls(left, right, reducer, size, left_order, right_order)
+
+    @cached_property
+    def outputs(self) -> dict[str, Schema]:
+        fields = {name: self.right[name] for name in self.right_order.group_by}
+        on = self.left_order.on
+        return {"1": Schema.of({**fields, on: self.left[on], **self.reducer.outputs})}
+
+    @property
+    def partition(self) -> Partition | None:
+        return None, self.right_order.group_by
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return max(inputs) + 1
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        depth = max(train.depth for train in inputs)
+        left, right = (train.deepened(depth) for train in inputs)
+        ticks = admit(self.left_order, left, replace(turn, counts=turn.primary), "left ")
+        reports = admit(self.right_order, right, turn, "right ")
+        beats, old = self._beats(ticks, depth, turn)
+        rows = self._reports(reports, turn)
+        value = to_values(beats.rows.column(self.left_order.on))
+        due, group = self._due(value, old, reports, turn)
+        result = self._results(beats, value, due, group, rows, reports)
+        self._store(beats, value, rows, ticks, reports, turn)
+        return {"1": result.arranged()}
+
+    def _beats(self, ticks: Admitted, depth: int, turn: Turn) -> tuple[Train, Any]:
+        """All left tuples by value, and which of them came in earlier turns."""
+        new = ticks.train.with_rows(ticks.train.rows.select([self.left_order.on]))
+        stored = turn.state.get("beats")
+        parts = [new] if stored is None else [Train.unpacked(stored), new]
+        beats = Train.concat(parts)
+        order = np.argsort(to_values(beats.rows.column(self.left_order.on)), kind="stable")
+        return beats.take(order), order < len(beats) - len(new)
+
+    def _reports(self, reports: Admitted, turn: Turn) -> Kept:
+        columns = self.reducer.arguments(reports.train.rows)
+        new = Kept(reports.group, reports.value, reports.train.arrived, None, None, columns)
+        stored = Kept.load(turn.state, "reports")
+        rows = new if stored is None else Kept.concat([stored, new])
+        return rows.take(value_order(rows.group, rows.value))
+
+    def _due(self, value: Values, old: Any, reports: Admitted, turn: Turn) -> tuple[Ints, Ints]:
+        """Pairs of left tuple and right group that are complete now and were not before."""
+        count = len(reports.groups)
+        (bound_before, known_before), (bound, known) = reports.before, reports.after
+        zero, end = np.zeros(count, np.int64), np.full(count, len(value))
+        reach = shift(value, self.size)
+        done = end if turn.moment.end else np.where(known, first_not_before(reach, zero, end, bound), 0)
+        was_done = np.where(known_before, first_not_before(reach, zero, end, bound_before), 0)
+        # What the group passed in this turn, and the new left tuples that it had passed already.
+        beat, group = expand(was_done, done)
+        new = np.flatnonzero(~old)
+        place, passed = expand(zero, np.searchsorted(new, np.minimum(was_done, done)))
+        return np.concatenate([beat, new[place]]), np.concatenate([group, passed])
+
+    def _results(
+        self, beats: Train, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
+    ) -> Train:
+        low = np.searchsorted(rows.group, group, side="left")
+        high = np.searchsorted(rows.group, group, side="right")
+        first = first_not_before(rows.value, low, high, shift(value[due], -self.size))
+        past = first_not_before(rows.value, low, high, shift(value[due], self.size), after=True)
+        some = np.flatnonzero(past > first)
+        due, group, first, past = due[some], group[some], first[some], past[some]
+        place, owner = expand(first, past)
+        starts, _ = segments(owner)
+        columns = [column.take(pa.array(place)) for column in rows.columns]
+        values = self.reducer.over(columns, starts, len(place))
+        chosen = beats.take(due)
+        fields = [*reports.groups.columns(group), chosen.rows.column(0), *values]
+        arrived = chosen.arrived
+        if len(starts):
+            arrived = np.minimum(arrived, np.minimum.reduceat(rows.arrived[place], starts))
+        keys = self._causes(chosen, value[due], group, reports)
+        codes = order_codes(value[due])[None]
+        out = pa.RecordBatch.from_arrays(fields, schema=self.outputs["1"].arrow())
+        return Train(out, arrived, np.concatenate([keys, codes]))
+
+    def _causes(self, chosen: Train, value: Values, group: Ints, reports: Admitted) -> Ints:
+        """A pair is complete at the later of the beat's arrival and the report that passed its reach."""
+        if len(group) == 0:
+            return chosen.keys
+        floor = -np.inf if reports.bound.dtype.kind == "f" else np.iinfo(np.int64).min
+        bound = np.where(reports.bounded, reports.bound, floor)
+        low = np.searchsorted(reports.group, group, side="left")
+        high = np.searchsorted(reports.group, group, side="right")
+        cause = first_not_before(bound, low, high, shift(value, self.size), after=True)
+        before, known = reports.before
+        passed_before = known[group] & beyond(before[group], value, self.size)
+        keys = np.full(chosen.keys.shape, LAST, np.int64)
+        found = cause < high
+        keys[:, found] = reports.train.keys[:, cause[found]]
+        keys[:, passed_before] = chosen.keys[:, passed_before]
+        return np.where(later(chosen.keys, keys), chosen.keys, keys)
+
+    def _store(
+        self, beats: Train, value: Values, rows: Kept, ticks: Admitted, reports: Admitted, turn: Turn
+    ) -> None:
+        if turn.moment.end:
+            turn.state.put("beats", None)
+            turn.state.put("reports", None)
+            return
+        if len(ticks.train):
+            turn.state.put("beats", beats.packed())
+        bound, known = ticks.after
+        if self.left_order.group_by or not known.any() or len(rows) == 0:
+            rows.store(turn.state, "reports")
+            return
+        # A report goes when no left tuple to come reaches it, and none that still waits for its group does.
+        passed = beyond(np.broadcast_to(bound[0], len(rows)), rows.value, self.size)
+        group_bound, group_known = reports.after
+        waits_from = np.where(
+            group_known[rows.group],
+            np.maximum(shift(group_bound[rows.group], -self.size), shift(rows.value, -self.size)),
+            shift(rows.value, -self.size),
+        )
+        everywhere = np.zeros(len(rows), np.int64), np.full(len(rows), len(value))
+        first = first_not_before(value, *everywhere, waits_from)
+        past = first_not_before(value, *everywhere, shift(rows.value, self.size), after=True)
+        rows.filter(~passed | (past > first)).store(turn.state, "reports")

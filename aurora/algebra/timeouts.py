@@ -1,0 +1,100 @@
+"""Windows that have been open too long close early; what comes for them later is counted and left out."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from aurora.algebra.groups import encode, segments
+from aurora.algebra.kept import Kept
+from aurora.algebra.order import Admitted, Values, admit
+from aurora.algebra.train import Ints, Train
+from aurora.algebra.turn import Turn
+
+if TYPE_CHECKING:
+    from aurora.algebra.aggregate import Aggregate
+
+__all__ = ["count_late", "forget", "time_out"]
+
+
+def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
+    """The rows of the windows that began more than the timeout ago, with what they hold so far."""
+    assert box.timeout is not None
+    held, kept = Kept.load(turn.state, "held"), Kept.load(turn.state, "windows")
+    limit = turn.moment.now - box.timeout
+    if not any(rows is not None and (rows.begun < limit).any() for rows in (held, kept)):  # type: ignore[operator]
+        return []
+    idle = admit(box.order, Train.empty(box.input.arrow(), depth), turn)
+    origin = _origins(box, held, idle, turn)
+    waiting = held if held is not None else kept.filter(np.zeros(len(kept), bool))  # type: ignore[union-attr]
+    rows = box.merge(kept, waiting, origin) if held is not None or kept is None else kept
+    assert rows is not None and rows.begun is not None
+    row, start = box.windows.between(rows.value, origin[rows.group], rows.group, idle.before, None)
+    expired = rows.begun[row] < limit
+    wanted_group, wanted_start = rows.group[row[expired]], start[expired]
+    in_wanted = contained(rows.group[row], start, wanted_group, wanted_start)
+    timed = _timed(turn)
+    if timed is not None:
+        in_wanted &= ~contained(rows.group[row], start, *timed)
+    row, start, begins = box.by_window(rows, row[in_wanted], start[in_wanted])
+    group, window = rows.group[row[begins]], start[begins]
+    if len(begins) == 0:
+        return []
+    both = [(group, window)] if timed is None else [timed, (group, window)]
+    turn.state.put(
+        "timed",
+        pa.record_batch(
+            {"group": np.concatenate([g for g, _ in both]), "start": np.concatenate([s for _, s in both])}
+        ),
+    )
+    keys = np.full((depth, len(begins)), turn.moment.before, np.int64)
+    return [box.emit(rows, row, begins, group, window, keys, idle.groups)]
+
+
+def count_late(box: "Aggregate", admitted: Admitted, rows: Kept, turn: Turn) -> None:
+    """Counts each tuple once for each window that timed out before it came."""
+    timed = _timed(turn)
+    if timed is None or len(rows) == 0:
+        return
+    origin, known = box.stored_origins(len(admitted.groups), admitted.value.dtype, turn)
+    if not box.windows.align:
+        rows = rows.filter(known[rows.group] & (rows.value >= origin[rows.group]))
+    row, start = box.windows.between(rows.value, origin[rows.group], rows.group, admitted.before, None)
+    turn.discard("timed out", int(contained(rows.group[row], start, *timed).sum()))
+
+
+def forget(group: Ints, window: Values, turn: Turn) -> npt.NDArray[np.bool_]:
+    """Which windows timed out before; now that they close they need not be remembered."""
+    timed = _timed(turn)
+    if timed is None:
+        return np.zeros(len(group), bool)
+    stays = ~contained(*timed, group, window)
+    turn.state.put("timed", pa.record_batch({"group": timed[0][stays], "start": timed[1][stays]}))
+    return contained(group, window, *timed)
+
+
+def contained(group: Ints, start: Values, in_group: Ints, in_start: Values) -> npt.NDArray[np.bool_]:
+    """Which of the first windows are among the second."""
+    codes = encode([pa.array(np.concatenate([in_group, group])), pa.array(np.concatenate([in_start, start]))])
+    known = codes[: len(in_group)].max(initial=-1)
+    return codes[len(in_group) :] <= known
+
+
+def _origins(box: "Aggregate", held: Kept | None, idle: Admitted, turn: Turn) -> Values:
+    """A group all of whose tuples are still held back gets its first window now, at the smallest of them."""
+    origin, known = box.stored_origins(len(idle.groups), idle.value.dtype, turn)
+    if box.windows.align or held is None:
+        return origin
+    firsts, _ = segments(held.group)
+    fresh = firsts[~known[held.group[firsts]]]
+    if len(fresh):
+        origin[held.group[fresh]] = held.value[fresh]
+        known[held.group[fresh]] = True
+        turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
+    return origin
+
+
+def _timed(turn: Turn) -> tuple[Ints, Values] | None:
+    stored = turn.state.get("timed")
+    return None if stored is None else (stored.column("group").to_numpy(), stored.column("start").to_numpy())

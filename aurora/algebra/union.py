@@ -1,0 +1,53 @@
+"""Union(S1, .., Sn): merges streams of one schema in the order of arrival."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aurora.algebra.operator import Partition
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Turn
+from aurora.errors import AuroraError
+
+__all__ = ["Union"]
+
+
+@dataclass(frozen=True)
+class Union:
+    """Tuples that one arrival brought to several inputs come in the order of the inputs."""
+
+    schema: Schema
+    inputs: int
+
+    @classmethod
+    def of(cls, schemas: list[Schema], where: str = "union") -> "Union":
+        if not schemas:
+            raise AuroraError(f"{where}: needs one input or more")
+        for number, schema in enumerate(schemas[1:], 2):
+            if schema != schemas[0]:
+                raise AuroraError(
+                    f"{where}: input {number} has ({schema}), input 1 has ({schemas[0]}): "
+                    "a union needs one schema; bring them together with a map"
+                )
+        return cls(schemas[0], len(schemas))
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        return {"1": self.schema}
+
+    @property
+    def partition(self) -> Partition | None:
+        return None
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return max(inputs) + 1
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        depth = max(train.depth for train in inputs)
+        numbered = []
+        for number, train in enumerate(inputs):
+            port = np.full((1, len(train)), number, np.int64)
+            keys = np.concatenate([train.deepened(depth).keys, port])
+            numbered.append(Train(train.rows, train.arrived, keys))
+        return {"1": Train.concat(numbered).arranged()}

@@ -1,0 +1,120 @@
+"""A box whose kernel its user writes, with named state, several outputs, and relations shared with other boxes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from aurora.algebra.operator import Partition
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import State, Turn
+from aurora.errors import AuroraError
+
+__all__ = ["Kernel", "UserBox", "caused"]
+
+# Gets a train per input, by name, in order of arrival; gives a train per output, made with `caused`.
+Kernel = Callable[[Mapping[str, Train], Turn], Mapping[str, Train]]
+
+
+def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -> Train:
+    """An output train: each of its rows came about through the row `cause` of an input train."""
+    return Train(rows, train.arrived[cause], train.keys[:, cause])
+
+
+@dataclass(frozen=True)
+class UserBox:
+    """`key` names, for each input, the fields that decide which tuples meet; without any, all of them do.
+
+    A relation is a named Arrow batch of the box's key, kept in `turn.relations`; boxes with one key may share it,
+    and see each other's updates in the order of the network.
+    """
+
+    kernel: Kernel
+    inputs: tuple[tuple[str, Schema], ...]
+    results: tuple[tuple[str, Schema], ...]
+    key: tuple[tuple[str, ...], ...]
+    relations: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        inputs: Mapping[str, Schema],
+        outputs: Mapping[str, Schema],
+        key: Mapping[str, tuple[str, ...]],
+        relations: tuple[str, ...] = (),
+        where: str = "user box",
+    ) -> "UserBox":
+        if not outputs:
+            raise AuroraError(f"{where}: needs one output or more")
+        for name, schema in inputs.items():
+            for field in key.get(name, ()):
+                if field not in schema:
+                    raise AuroraError(
+                        f"{where}: key of input {name}: no field {field}; fields are {', '.join(schema.names)}"
+                    )
+        if len({len(key.get(name, ())) for name in inputs}) > 1:
+            raise AuroraError(f"{where}: the keys of its inputs have different lengths")
+        keys = tuple(tuple(key.get(name, ())) for name in inputs)
+        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations)
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        return dict(self.results)
+
+    @property
+    def partition(self) -> Partition | None:
+        return self.key
+
+    def depth(self, inputs: tuple[int, ...]) -> int:
+        return max(inputs) + 1
+
+    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+        depth = max(train.depth for train in inputs)
+        named = {name: train.deepened(depth) for (name, _), train in zip(self.inputs, inputs, strict=True)}
+        declared = replace(turn, relations=_Declared(turn.relations, self.relations))
+        found = self.kernel(named, declared)
+        outputs = {}
+        for port, schema in self.results:
+            train = found.get(port)
+            if train is None:
+                outputs[port] = Train.empty(schema.arrow(), depth + 1)
+                continue
+            if train.rows.schema.names != list(schema.names):
+                raise AuroraError(
+                    f"output {port} of a user's kernel has the fields {', '.join(train.rows.schema.names)}; "
+                    f"declared are {', '.join(schema.names)}"
+                )
+            rows = pa.RecordBatch.from_arrays(
+                [
+                    column.cast(schema[name])
+                    for name, column in zip(schema.names, train.rows.columns, strict=True)
+                ],
+                schema=schema.arrow(),
+            )
+            place = np.arange(len(train), dtype=np.int64)[None]
+            outputs[port] = Train(rows, train.arrived, np.concatenate([train.keys, place])).arranged()
+        return outputs
+
+
+class _Declared(State):
+    """The relations that a box has declared: planning relies on the list being complete."""
+
+    def __init__(self, relations: State, names: tuple[str, ...]) -> None:
+        self._relations = relations
+        self._names = names
+
+    def get(self, name: str) -> pa.RecordBatch | None:
+        return self._relations.get(self._known(name))
+
+    def put(self, name: str, value: pa.RecordBatch | None) -> None:
+        self._relations.put(self._known(name), value)
+
+    def _known(self, name: str) -> str:
+        if name not in self._names:
+            declared = ", ".join(self._names) or "none"
+            raise AuroraError(f"a user's kernel asks for relation {name}, declared are: {declared}")
+        return name

@@ -1,0 +1,123 @@
+"""Where windows lie: arithmetic on the values of an order field, exact over the whole range of bigint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aurora.algebra.groups import expand
+from aurora.algebra.order import Values
+from aurora.algebra.train import Ints
+
+__all__ = ["Bounds", "Windows", "wide"]
+
+# The bound of each group, and whether it has one.
+Bounds = tuple[Values, npt.NDArray[np.bool_]]
+
+
+def wide(*columns: Values, room: float) -> Sequence[Any]:
+    """The columns as they are, or as Python integers where sums and differences could leave 64 bits."""
+    if any(column.dtype.kind == "f" for column in columns):
+        return columns
+    filled = [column for column in columns if len(column)]
+    low = min((int(column.min()) for column in filled), default=0)
+    high = max((int(column.max()) for column in filled), default=0)
+    if high - low + 2 * room < 2**62 and low > -(2**62) and high < 2**62:
+        return columns
+    return [column.astype(object) for column in columns]
+
+
+def narrow(values: Any, kind: np.dtype[Any]) -> Values:
+    """Back to 64 bits; a window that starts before the smallest bigint wraps."""
+    if values.dtype != object:
+        return np.asarray(values)
+    return np.array([((int(v) + 2**63) % 2**64) - 2**63 for v in values], dtype=np.int64).astype(kind)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """[a, a + size) for a = origin, origin + advance, ..; aligned ones have the origin 0 and no first."""
+
+    size: Any
+    advance: Any
+    align: bool = False
+
+    @property
+    def pane(self) -> int:
+        """The widest pieces of which all windows consist."""
+        return gcd(int(self.size), int(self.advance))
+
+    def panes(self, value: Values, origin: Values) -> Values:
+        """The start of the pane of each value."""
+        pane = self.pane
+        if pane == 1:
+            return value
+        v, o = wide(value, origin, room=float(self.size))
+        return narrow(v - (v if self.align else v - o) % pane, value.dtype)
+
+    def between(
+        self, value: Values, origin: Values, group: Ints, closed: Bounds, reached: Bounds | None
+    ) -> tuple[Ints, Values]:
+        """The windows that hold each value and end after the bound `closed`, and not after the bound `reached`.
+
+        Gives pairs: the position of the value, the start of the window. No `reached` means no such limit.
+        """
+        size, advance = self.size, self.advance
+        exact = value.dtype.kind != "f"
+        low, low_known = closed[0][group], closed[1][group]
+        high, high_known = (low, None) if reached is None else (reached[0][group], reached[1][group])
+        v, o, low, high = wide(value, origin, low, high, room=float(size) + float(advance))
+        if self.align:
+            o = o * 0
+        latest = (v - o) // advance if exact else np.floor((v - o) / advance)
+        end = o + latest * advance + size
+        # Steps back from the latest window that starts at or before the value: the last that still holds it ..
+        last = _steps(end - v, advance, exact) - 1
+        if not self.align:
+            last = np.minimum(last, latest)
+        last = np.where(low_known, np.minimum(last, _steps(end - low, advance, exact) - 1), last)
+        # .. and the first that ends early enough.
+        first = last * 0
+        if high_known is not None:
+            first = np.maximum(_steps(end - high, advance, exact), 0)
+        if not exact:
+            first, last = first - 1, last + 1
+        stop = last.astype(np.int64) + 1
+        if high_known is not None:
+            stop = np.where(high_known, stop, np.iinfo(np.int64).min)
+        step, row = expand(first.astype(np.int64), stop)
+        start = o[row] + (latest[row] - step) * advance
+        if not exact:
+            # Divisions of doubles are off by one at times: look again.
+            fits = (start <= v[row]) & (v[row] < start + size) & (~low_known[row] | (start + size > low[row]))
+            if not self.align:
+                fits &= latest[row] - step >= 0
+            if high_known is not None:
+                fits &= start + size <= high[row]
+            row, start = row[fits], start[fits]
+        return row, narrow(start, value.dtype)
+
+    def alive(self, value: Values, origin: Values, group: Ints, bound: Bounds) -> npt.NDArray[np.bool_]:
+        """Which values are in a window that ends after the bound."""
+        high, known = bound[0][group], bound[1][group]
+        v, o, high = wide(value, origin, high, room=float(self.size) + float(self.advance))
+        steps = (v if self.align else v - o) % self.advance
+        # A double may be off by one advance: it only lives a little longer.
+        extra = 0 if value.dtype.kind != "f" else self.advance
+        holds = (steps < self.size) | (value.dtype.kind == "f")
+        return np.asarray(holds & (~known | (v - steps + self.size + extra > high)), bool)
+
+    def in_gap(self, value: Values, origin: Values) -> npt.NDArray[np.bool_]:
+        """Which values lie between two windows (where the advance is larger than the size)."""
+        if self.advance <= self.size:
+            return np.zeros(len(value), bool)
+        v, o = wide(value, origin, room=float(self.advance))
+        return np.asarray(((v if self.align else v - o) % self.advance) >= self.size, bool)
+
+
+def _steps(distance: Any, advance: Any, exact: bool) -> Any:
+    """The distance in advances, rounded up."""
+    return -(-distance // advance) if exact else np.ceil(distance / advance)
