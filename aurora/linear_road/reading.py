@@ -20,6 +20,7 @@ __all__ = ["Block", "FileSurvey", "Survey", "cut_blocks", "input_files", "map_fi
 
 Array = np.ndarray[Any, Any]
 BLOCK = 8 << 20
+_BLOCKS_A_TASK = 4
 
 
 @dataclass(frozen=True)
@@ -238,11 +239,14 @@ def read_types(
     found: Survey,
     types: tuple[int, ...],
     columns: dict[str, str],
-    blocks_a_task: int = 4,
+    distinct: bool = False,
 ) -> DataFrame:
-    """The good tuples of these types as a frame with these columns (name and Spark type)."""
+    """The good tuples of these types as a frame with these columns (name and Spark type).
+
+    `distinct` drops what repeats within a block, before it reaches Spark.
+    """
     blocks = [block for file in found.files for block in file.blocks]
-    tasks = max(spark.sparkContext.defaultParallelism, -(-len(blocks) // blocks_a_task))
+    tasks = max(spark.sparkContext.defaultParallelism, -(-len(blocks) // _BLOCKS_A_TASK))
     rows = [(block.path, block.start, block.end) for block in blocks]
     source = spark.createDataFrame(rows, "path string, start long, end long").repartition(tasks)
     arrow_types = {"byte": pa.int8(), "short": pa.int16(), "int": pa.int32(), "long": pa.int64()}
@@ -258,8 +262,9 @@ def read_types(
                     pa.array(taken[:, FIELDS.index(name)].astype(schema.field(name).type.to_pandas_dtype()))
                     for name in columns
                 ]
-                whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
-                for start in range(0, whole.num_rows, 50_000):
-                    yield whole.slice(start, 50_000)
+                whole = pa.Table.from_arrays(arrays, schema=schema)
+                if distinct:
+                    whole = whole.group_by(list(columns)).aggregate([])
+                yield from whole.to_batches(max_chunksize=50_000)
 
     return source.mapInArrow(parse, ", ".join(f"{name} {kind}" for name, kind in columns.items()))

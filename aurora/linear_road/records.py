@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from aurora.linear_road.scan import DECIMAL, INTEGER, NOT_A_NUMBER, scan_lines
+from aurora.linear_road.scan import DECIMAL, INTEGER, NOT_A_NUMBER, in_range, scan_lines
 
 __all__ = [
     "DEFINED",
@@ -53,6 +53,11 @@ RANGES = {
     "Day": (1, 69),
 }
 
+_DEFINED = np.array(
+    [[kind in DEFINED and (name == "Type" or name in DEFINED[kind]) for name in FIELDS] for kind in range(5)]
+)
+_LOW, _HIGH = (np.array([RANGES.get(name, (0, 4))[end] for name in FIELDS], np.int64) for end in (0, 1))
+
 OUTPUT_NAMES = {
     0: "toll notification",
     1: "accident alert",
@@ -95,19 +100,7 @@ def parse_input(data: Array) -> Rows:
     ([True, False], {1: '2 fields, 15 expected'})
     """
     starts, fields, values, micros, kind = scan_lines(data, len(FIELDS))
-    types = values[:, 0]
-    whole = fields == len(FIELDS)
-    good = whole & (kind[:, 0] == INTEGER)
-    known = np.zeros(len(types), bool)
-    for number, defined in DEFINED.items():
-        chosen = types == number
-        known |= chosen
-        for name in defined:
-            at, (low, high) = FIELDS.index(name), RANGES[name]
-            column = values[:, at]
-            fine = (kind[:, at] == INTEGER) & (column >= low) & (column <= high)
-            good &= fine | ~chosen
-    good &= known
+    good = in_range(fields, values, kind, _DEFINED, _LOW, _HIGH)
     reasons = {int(i): _input_fault(fields[i], values[i], kind[i]) for i in np.flatnonzero(~good)}
     return Rows(starts, values, good, micros, reasons)
 

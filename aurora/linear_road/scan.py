@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["DECIMAL", "INTEGER", "NOT_A_NUMBER", "TOO_LARGE", "copy_lines", "scan_lines"]
+__all__ = ["DECIMAL", "INTEGER", "NOT_A_NUMBER", "TOO_LARGE", "copy_lines", "in_range", "scan_lines"]
 
 # What a field holds.
 INTEGER, DECIMAL, NOT_A_NUMBER, TOO_LARGE = 0, 1, 2, 3
@@ -145,8 +145,26 @@ def _copy_lines(data: Any, starts: Any, keep: Any, whole: Any, steps: Any, copy:
     return out[:end]
 
 
+def _in_range(fields: Any, whole: Any, kind: Any, defined: Any, low: Any, high: Any) -> Any:
+    good = np.zeros(fields.size, np.bool_)
+    types, width = defined.shape
+    for line in range(fields.size):
+        what = whole[line, 0]
+        if fields[line] != width or kind[line, 0] != INTEGER or what < 0 or what >= types:
+            continue
+        # A type that defines no field is none; Type itself counts as defined.
+        fine = defined[what, 0]
+        for field in range(1, width):
+            if defined[what, field]:
+                number = whole[line, field]
+                fine &= kind[line, field] == INTEGER and low[field] <= number <= high[field]
+        good[line] = fine
+    return good
+
+
 _scan = njit(nogil=True, cache=True)(_scan_lines)
 _copy = njit(nogil=True, cache=True)(_copy_lines)
+_check = njit(nogil=True, cache=True)(_in_range)
 
 Array = np.ndarray[Any, Any]
 
@@ -163,6 +181,12 @@ def scan_lines(data: Array, width: int, decimals: bool = False) -> tuple[Array, 
     """
     starts, fields, whole, millionths, kind = _scan(data, width, decimals)
     return starts, fields, whole, millionths, kind
+
+
+def in_range(fields: Array, whole: Array, kind: Array, defined: Array, low: Array, high: Array) -> Array:
+    """Which lines have all fields, and integers within low..high in those that their type defines."""
+    good: Array = _check(fields, whole, kind, defined, low, high)
+    return good
 
 
 def copy_lines(data: Array, starts: Array, keep: Array, whole: Array, steps: Array, copy: int) -> Array:

@@ -1,0 +1,42 @@
+"""`aurora linear-road history`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from aurora.engine.session import spark_session
+from aurora.linear_road.history import make_history
+
+__all__ = ["history"]
+
+
+def history(
+    data: Annotated[Path, typer.Option(help="The data folder; toll_history/ and segment_history/ go there.")],
+    expressways: Annotated[int, typer.Option(help="How many expressways (L) the history covers.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same content.")] = 1,
+    form: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
+    every_expressway: Annotated[
+        bool, typer.Option(help="A toll row of each car and day for every expressway, not for one.")
+    ] = False,
+) -> None:
+    """Makes ten weeks of history for the cars in the data. What an older run made there is replaced.
+
+    Example: aurora linear-road history --data traffic --expressways 1 --seed 1
+    """
+    console = Console(stderr=True)
+    spark = spark_session("linear-road history")
+    with console.status("history") as shown:
+        made = make_history(
+            spark,
+            data,
+            expressways,
+            seed,
+            form=form,
+            today=today,
+            every_expressway=every_expressway,
+            progress=lambda step: shown.update(step) if console.is_terminal else None,
+        )
+    typer.echo(f"{data}: {made.toll_rows:,} rows of toll history, {made.segment_rows:,} of segment history")

@@ -1,0 +1,79 @@
+"""`aurora linear-road validate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from aurora.engine.session import spark_session
+from aurora.linear_road import validate as validator
+from aurora.linear_road.comparison import FAULTS
+
+__all__ = ["show", "validate"]
+
+
+def show(verdict: validator.Verdict, console: Console) -> None:
+    """The verdict as a table, then the first faults in words."""
+    table = Table()
+    for column in ("output", "expected", "given", *FAULTS, "p99 s", "max s"):
+        table.add_column(column, justify="left" if column == "output" else "right")
+    for name, output in verdict.outputs.items():
+        numbers = [f"{getattr(output, column):,}" for column in ("expected", "given", *FAULTS)]
+        times = [output.response[key] for key in ("p99", "max")]
+        table.add_row(name, *numbers, *("-" if value is None else f"{value:.3f}" for value in times))
+    console.print(table)
+    for name, output in verdict.outputs.items():
+        for fault, lines in output.examples.items():
+            console.print(f"{name}, {fault}:", highlight=False)
+            for line in lines:
+                console.print(f"  {line}", highlight=False, soft_wrap=True)
+    if verdict.unreadable:
+        console.print(f"unreadable lines in the output: {verdict.unreadable}", highlight=False)
+        for line in verdict.unreadable_examples:
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
+    for note in verdict.notes:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+
+
+def validate(
+    data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
+    output: Annotated[Path, typer.Option(help="The CSV file that the system under test wrote.")],
+    history: Annotated[
+        Path | None, typer.Option(help="The folder with toll_history and segment_history; else the data's.")
+    ] = None,
+    dialect: Annotated[str, typer.Option(help="native, original or walmart.")] = "native",
+    edition: Annotated[str, typer.Option(help="The edition of the rules.")] = "2004",
+    replicate: Annotated[int, typer.Option(help="The run was fed so many copies of each expressway.")] = 1,
+    today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
+    report: Annotated[
+        Path | None, typer.Option(help="Where the JSON report goes; else beside the output.")
+    ] = None,
+) -> None:
+    """Compares an output with the reference answers; status 1 on any fault.
+
+    Lines of the input that are no tuples go to a rejects file beside the report.
+
+    Example: aurora linear-road validate --data traffic --output run/output.csv
+    """
+    console = Console(stderr=True)
+    report = report or output.with_suffix(".validation.json")
+    spark = spark_session("linear-road validate")
+    with console.status("validating") as shown:
+        verdict = validator.validate(
+            spark,
+            data,
+            output,
+            history=history,
+            dialect=dialect,
+            edition=edition,
+            replicate=replicate,
+            today=today,
+            rejects=report.with_suffix(".rejects.csv"),
+            progress=lambda step: shown.update(step) if console.is_terminal else None,
+        )
+    verdict.write(report)
+    show(verdict, Console(width=None if Console().is_terminal else 120))
+    typer.echo(f"{'right' if verdict.right else 'not right'}; report in {report}")
+    raise typer.Exit(0 if verdict.right else 1)
