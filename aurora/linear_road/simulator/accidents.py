@@ -14,6 +14,8 @@ from aurora.linear_road.simulator.trips import random_stream
 __all__ = ["Accidents", "blocked_places", "plan_accidents", "update_accidents"]
 
 EVERY = 20 * 60
+# The rear car is at most so many feet behind.
+FOLLOWS = 2000.0
 # From its first report in a place, a car has to send this much longer from there to count as stopped.
 DETECTION = (EDITION_2004.stopped_reports - 1) * REPORT_INTERVAL
 
@@ -41,7 +43,8 @@ def plan_accidents(seed: int, expressway: int, direction: int, seconds: int) -> 
     directions = stream.integers(0, 2, count)
     wanted = stream.uniform(0.0, ROAD, count)
     lane = stream.integers(1, 4, count)
-    lasts = stream.integers(600, 1201, count)
+    # What shows that it is over is the next report of a car, up to half a minute later.
+    lasts = stream.integers(600, 1150, count)
     mine = (directions == direction) & (due < seconds)
     unknown = [np.full(int(mine.sum()), -1, np.int32) for _ in range(5)]
     return Accidents(
@@ -64,14 +67,16 @@ def _stays(cars: Cars, car: int) -> bool:
 
 @kernel
 def _nearest_pair(cars: Cars, lanes: Lanes, lane: int, wanted: float) -> int:
-    """The front one of two cars in a row, nearest to the wanted place."""
+    """The front one of two cars that follow each other, nearest to the wanted place."""
     best, best_distance = -1, 1e9
     car = lanes.first[lane]
     while car >= 0 and cars.behind[car] >= 0:
+        behind = cars.behind[car]
         distance = abs(cars.place[car] - wanted)
-        if distance < best_distance and _stays(cars, car) and _stays(cars, cars.behind[car]):
+        follows = cars.place[car] - cars.place[behind] < FOLLOWS
+        if follows and distance < best_distance and _stays(cars, car) and _stays(cars, behind):
             best, best_distance = car, distance
-        car = cars.behind[car]
+        car = behind
     return best
 
 

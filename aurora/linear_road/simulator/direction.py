@@ -28,6 +28,7 @@ class Accident(NamedTuple):
     lane: int
     position: int
     happened: int
+    # -1 where that is after the end of the simulation.
     detected: int
     cleared: int
 
@@ -102,7 +103,10 @@ def simulate_direction(settings: Settings, expressway: int, direction: int, fold
     left_by = progress.left_by[began]
     happened = accidents.happened >= 0
     position = _map_position(accidents.place[happened].astype(np.int32), direction)
-    times = [column[happened] for column in (accidents.happened, accidents.detected, accidents.cleared)]
+    times = [
+        np.where(column[happened] < settings.seconds, column[happened], -1)
+        for column in (accidents.happened, accidents.detected, accidents.cleared)
+    ]
     entrance = trips.entrance[began]
     if direction:
         entrance = np.int32(SEGMENTS - 1) - entrance

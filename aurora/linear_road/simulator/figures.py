@@ -80,15 +80,20 @@ def summary(
         "accidents": [
             {
                 **accident._asdict(),
-                "happened": accident.happened - shift,
-                "detected": accident.detected - shift,
-                "cleared": accident.cleared - shift,
+                **{
+                    name: _moved(getattr(accident, name), shift)
+                    for name in ("happened", "detected", "cleared")
+                },
             }
             for accident in accidents
             if accident.cleared < 0 or accident.cleared >= shift
         ],
         "expressways": expressways,
     }
+
+
+def _moved(second: int, shift: int) -> int | None:
+    return None if second < 0 else second - shift
 
 
 def _trips(direction: Direction, first_kept: int) -> int:

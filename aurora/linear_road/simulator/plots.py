@@ -113,7 +113,7 @@ def _draw_accident(
     _, accident, speed, extent = best
     image = panel.imshow(speed, aspect="auto", origin="lower", extent=extent, cmap="RdYlGn", vmin=0, vmax=70)
     mile = accident["position"] / 5280
-    cleared = accident["cleared"] if accident["cleared"] >= 0 else extent[3] * 60
+    cleared = extent[3] * 60 if accident["cleared"] is None else accident["cleared"]
     panel.plot([mile, mile], [accident["happened"] / 60, cleared / 60], "k", linewidth=2)
     panel.set(
         title=f"an accident in lane {accident['lane']}, {DIRECTIONS[accident['direction']]}: its shock wave",

@@ -21,7 +21,7 @@ class Settings:
         if self.minutes < 1:
             raise AuroraError(f"--minutes must be at least 1, not {self.minutes}")
         if self.seed < 0:
-            raise AuroraError(f"--seed must not be negative, not {self.seed}")
+            raise AuroraError(f"--seed must be 0 or more, not {self.seed}")
         if self.last is not None and not 1 <= self.last <= self.minutes:
             raise AuroraError(f"--last must be between 1 and --minutes ({self.minutes}), not {self.last}")
 

@@ -10,7 +10,7 @@ from aurora.linear_road.simulator.road import LEAST_ENTRY_SPEED, MOST_ENTRY_SPEE
 __all__ = ["Progress", "Trips", "draw_trips", "new_progress", "random_stream"]
 
 # The rush hour builds up: trips a second at the start and after three hours, returning cars included.
-FIRST_RATE, LAST_RATE = 13.4, 16.8
+FIRST_RATE, LAST_RATE = 13.5, 17.0
 FULL_LENGTH = 180 * 60
 EXIT_MEAN, EXIT_SPREAD = 50.0, 20.0
 LANE_SHARES = (0.24, 0.52, 0.24)
@@ -67,7 +67,7 @@ def draw_trips(seed: int, expressway: int, direction: int, seconds: int) -> Trip
         exit_[wrong] = np.rint(stream.normal(EXIT_MEAN, EXIT_SPREAD, int(wrong.sum())))
         wrong = (exit_ < 0) | (exit_ >= SEGMENTS) | (exit_ == entrance)
     own_lane = 1 + stream.choice(3, count, p=LANE_SHARES).astype(np.int32)
-    wish = np.clip(stream.normal(56.0, 6.0, count), 42.0, 74.0) * MPH
+    wish = np.clip(stream.normal(56.3, 6.0, count), 42.0, 74.0) * MPH
     entry_speed = np.clip(stream.normal(26.2, 4.2, count) * MPH, LEAST_ENTRY_SPEED, MOST_ENTRY_SPEED)
     west = exit_ < entrance
     mine = np.flatnonzero(west if direction else ~west).astype(np.int32)
