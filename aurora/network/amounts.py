@@ -1,0 +1,69 @@
+"""Sizes, advances, slacks and timeouts as people write them: 60, 10s, 1h, {value: 10}."""
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.types import type_name
+from aurora.errors import AuroraError
+
+__all__ = ["distance", "duration", "slack"]
+
+MILLISECONDS = {
+    "ms": 1, "millisecond": 1, "milliseconds": 1,
+    "s": 1000, "sec": 1000, "second": 1000, "seconds": 1000,
+    "m": 60_000, "min": 60_000, "minute": 60_000, "minutes": 60_000,
+    "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
+    "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
+}  # fmt: skip
+DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+
+
+def duration(text: Any, where: str) -> int:
+    """Milliseconds: `5s`, `250ms`, `1.5h`."""
+    found = _duration(text)
+    if found is None:
+        raise AuroraError(f"{where}: '{text}' is no span of time; write for example 5s, 250ms or 1h")
+    return found
+
+
+def _duration(text: Any) -> int | None:
+    match = DURATION.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[2] not in MILLISECONDS:
+        return None
+    return round(float(match[1]) * MILLISECONDS[match[2]])
+
+
+def distance(amount: Any, kind: pa.DataType, where: str) -> int | float:
+    """A distance between two values of an order field, in its own unit (microseconds, days)."""
+    span = _duration(amount)
+    if pa.types.is_timestamp(kind):
+        if span is None:
+            raise AuroraError(f"{where}: '{amount}' on a timestamp; write a span of time such as 60s")
+        return span * 1000
+    if pa.types.is_date(kind):
+        if span is not None and span % MILLISECONDS["d"]:
+            raise AuroraError(f"{where}: '{amount}' on a date; write whole days such as 1d")
+        if span is not None:
+            return span // MILLISECONDS["d"]
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        raise AuroraError(f"{where}: '{amount}' on a field of type {type_name(kind)}; write a number")
+    return amount
+
+
+def slack(given: Any, kind: pa.DataType, where: str) -> tuple[int, int | float | None]:
+    """(number of tuples, None) or (0, distance): a number counts tuples, a span or {value: x} measures distance."""
+    if isinstance(given, dict):
+        if set(given) != {"value"}:
+            raise AuroraError(f"{where}: slack is a number of tuples, a span such as 10s, or {{value: 10}}")
+        return 0, distance(given["value"], kind, where)
+    if isinstance(given, str):
+        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise AuroraError(
+                f"{where}: slack '{given}' on a field of type {type_name(kind)}; write {{value: 10}} for a distance"
+            )
+        return 0, distance(given, kind, where)
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise AuroraError(f"{where}: slack '{given}' is no number of tuples; write 0, 1, 2, ..")
+    return given, None

@@ -1,0 +1,222 @@
+"""One box from its description: the same mapping that the text form holds and that the Python methods make."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aurora.algebra.aggregate import Aggregate
+from aurora.algebra.bsort import BSort
+from aurora.algebra.filter import Filter
+from aurora.algebra.join import Join
+from aurora.algebra.lookup import Lookup
+from aurora.algebra.map import Map
+from aurora.algebra.operator import Operator
+from aurora.algebra.order import ARRIVAL, Order
+from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.resample import Resample
+from aurora.algebra.schema import Schema
+from aurora.algebra.union import Union
+from aurora.algebra.user import UserBox
+from aurora.algebra.wait import Wait
+from aurora.errors import AuroraError
+from aurora.network.amounts import distance, duration, slack
+
+__all__ = ["FORMS", "operator", "references"]
+
+# The keys of each kind of box: what must be there, and what may be.
+FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "filter": (frozenset({"from"}), frozenset()),
+    "map": (frozenset({"from"}), frozenset()),
+    "union": (frozenset(), frozenset()),
+    "bsort": (frozenset({"from", "order"}), frozenset()),
+    "aggregate": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
+    "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
+    "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
+    "wait": (frozenset({"from", "for", "order"}), frozenset()),
+    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations"})),
+}
+
+
+def kind_of(spec: Mapping[str, Any], where: str) -> str:
+    """Which operator a description means; a fault where keys are missing or unknown."""
+    if not isinstance(spec, Mapping):
+        raise AuroraError(f"{where}: a box is a mapping such as {{filter: [..], from: ..}}, found '{spec}'")
+    kinds = [key for key in spec if key in FORMS]
+    if len(kinds) != 1:
+        found = ", ".join(map(str, spec)) or "nothing"
+        raise AuroraError(f"{where}: names one operator of {', '.join(FORMS)}; found {found}")
+    needed, allowed = FORMS[kinds[0]]
+    for key in needed:
+        if key not in spec:
+            raise AuroraError(f"{where}: a {kinds[0]} needs '{key}'")
+    for key in spec:
+        if key not in needed | allowed | {kinds[0]}:
+            known = ", ".join(sorted(needed | allowed))
+            raise AuroraError(f"{where}: a {kinds[0]} has no '{key}'; it has {known}")
+    return kinds[0]
+
+
+def references(spec: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
+    """The streams that a box takes, as (port of the box, reference)."""
+    kind = kind_of(spec, where)
+    if kind == "union":
+        return [(str(i + 1), ref) for i, ref in enumerate(_listed(spec["union"], where))]
+    if kind in ("join", "resample"):
+        return [("left", spec["left"]), ("right", spec["right"])]
+    if kind == "wait":
+        return [("from", spec["from"]), ("for", spec["for"])]
+    if kind == "user":
+        return list(_mapping(spec["inputs"], f"{where}: inputs").items())
+    return [("from", spec["from"])]
+
+
+def operator(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    """Binds the description to the schemas of its inputs; `static` tells which of them are tables."""
+    kind = kind_of(spec, where)
+    if any(static) and kind != "join":
+        raise AuroraError(f"{where}: a table can be a side of a join, not the input of a {kind}")
+    return BUILDERS[kind](spec, schemas, static, where)
+
+
+def _filter(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    return Filter.of([str(text) for text in _listed(spec["filter"], where)], schemas[0], where)
+
+
+def _map(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    return Map.of({str(k): str(v) for k, v in _mapping(spec["map"], where).items()}, schemas[0], where)
+
+
+def _union(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    return Union.of(schemas, where)
+
+
+def _bsort(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    return BSort.of(_order(spec["order"], schemas[0], f"{where}: order"), schemas[0], where)
+
+
+def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    schema = schemas[0]
+    order = _order(spec["order"], schema, f"{where}: order")
+    kind = order.type(schema)
+    size = distance(spec["size"], kind, f"{where}: size")
+    advance = spec.get("advance", spec["size"])
+    if not isinstance(advance, str) or _is_span(advance):
+        advance = distance(advance, kind, f"{where}: advance")
+    timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
+    functions = _functions(spec["aggregate"], where)
+    return Aggregate.of(
+        functions, order, size, advance, schema, where, timeout, align=bool(spec.get("align", False))
+    )
+
+
+def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    if all(static):
+        raise AuroraError(f"{where}: both sides are tables; one side must be a stream")
+    if any(static):
+        table = static.index(True)
+        return Lookup.of(str(spec["join"]), schemas[1 - table], schemas[table], table == 0, where)
+    for key in ("size", "left_order", "right_order"):
+        if key not in spec:
+            raise AuroraError(f"{where}: a join of two streams needs '{key}'")
+    left_order, right_order, size = _reach(spec, schemas, where)
+    return Join.of(str(spec["join"]), size, left_order, right_order, schemas[0], schemas[1], where)
+
+
+def _resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    left_order, right_order, size = _reach(spec, schemas, where)
+    functions = _functions(spec["resample"], where)
+    return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
+
+
+def _wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    order = _order(spec["order"], schemas[1], f"{where}: order")
+    return Wait.of(str(spec["wait"]), order, schemas[0], schemas[1], where)
+
+
+def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    names = list(_mapping(spec["inputs"], f"{where}: inputs"))
+    outputs = {
+        str(port): schema if isinstance(schema, Schema) else Schema.parse(str(schema))
+        for port, schema in _mapping(spec["outputs"], f"{where}: outputs").items()
+    }
+    key = {name: tuple(fields) for name, fields in _mapping(spec.get("key", {}), f"{where}: key").items()}
+    for name in key:
+        if name not in names:
+            raise AuroraError(f"{where}: key names the input {name}; inputs are {', '.join(names)}")
+    kernel: Callable[..., Any] = imported(spec["user"], where)
+    return UserBox.of(
+        kernel, dict(zip(names, schemas, strict=True)), outputs, key, tuple(spec.get("relations", ())), where
+    )
+
+
+Builder = Callable[[Mapping[str, Any], list[Schema], list[bool], str], Operator]
+BUILDERS: dict[str, Builder] = {
+    "filter": _filter,
+    "map": _map,
+    "union": _union,
+    "bsort": _bsort,
+    "aggregate": _aggregate,
+    "join": _join,
+    "resample": _resample,
+    "wait": _wait,
+    "user": _user,
+}
+
+
+def _order(given: Any, schema: Schema, where: str) -> Order:
+    given = _mapping(given, where)
+    unknown = set(given) - {"on", "slack", "group_by"}
+    if unknown or "on" not in given:
+        raise AuroraError(f"{where}: write {{on: Field, slack: 2, group_by: [Field]}}, found {dict(given)}")
+    on = str(given["on"])
+    groups = given.get("group_by", [])
+    groups = [groups] if isinstance(groups, str) else list(groups)
+    order = Order(on, group_by=tuple(groups))
+    order.check(schema, where)
+    tuples, span = slack(given.get("slack", 0), order.type(schema), where)
+    if on == ARRIVAL and span is not None:
+        raise AuroraError(f"{where}: slack as a span needs an order field, not '#'")
+    return Order(on, tuples, span, tuple(groups))
+
+
+def _reach(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> tuple[Order, Order, int | float]:
+    left = _order(spec["left_order"], schemas[0], f"{where}: left_order")
+    right = _order(spec["right_order"], schemas[1], f"{where}: right_order")
+    return left, right, distance(spec["size"], left.type(schemas[0]), f"{where}: size")
+
+
+def _functions(given: Any, where: str) -> Mapping[str, str] | WindowFunction:
+    if isinstance(given, str | WindowFunction):
+        function: WindowFunction = imported(given, where)
+        return function
+    return {str(name): str(text) for name, text in _mapping(given, where).items()}
+
+
+def imported(given: Any, where: str) -> Any:
+    """A user's function: the thing itself, or `module:name`."""
+    if not isinstance(given, str):
+        return given
+    module, _, name = given.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as fault:
+        raise AuroraError(f"{where}: cannot import '{given}' ({fault}); write module:name") from None
+    return found
+
+
+def _is_span(text: str) -> bool:
+    return text.strip()[:1].isdigit() and text.strip()[-1:].isalpha() and " " not in text.strip()
+
+
+def _listed(given: Any, where: str) -> list[Any]:
+    if not isinstance(given, list | tuple) or not given:
+        raise AuroraError(f"{where}: expects a list, found '{given}'")
+    return list(given)
+
+
+def _mapping(given: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise AuroraError(f"{where}: expects a mapping, found '{given}'")
+    return given

@@ -1,0 +1,253 @@
+"""A network of boxes and arrows: inputs, boxes in an order in which each follows what it takes, outputs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aurora.algebra.operator import Operator
+from aurora.algebra.schema import Schema
+from aurora.errors import AuroraError
+from aurora.network.boxes import operator, references
+
+__all__ = ["Box", "Input", "Network", "Port", "Stream"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where tuples come in; a static one is a table that is read whole before the run."""
+
+    name: str
+    schema: Schema
+    static: bool = False
+
+
+@dataclass(frozen=True)
+class Port:
+    """A stream: an output port of a box, or an input of the network (port "")."""
+
+    box: str
+    port: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.box}.{self.port}" if self.port else self.box
+
+
+@dataclass(frozen=True)
+class Box:
+    name: str
+    operator: Operator
+    inputs: tuple[Port, ...]
+    spec: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return next(key for key in self.spec if key in KINDS)
+
+
+KINDS = ("filter", "map", "union", "bsort", "aggregate", "join", "resample", "wait", "user")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a network under construction; its methods put a box behind it and give that box's first port."""
+
+    network: "Network"
+    port: Port
+
+    @property
+    def schema(self) -> Schema:
+        return self.network.schema(self.port)
+
+    def __getitem__(self, port: str) -> "Stream":
+        """Another port of the same box: over["rest"]."""
+        return self.network.stream(f"{self.port.box}.{port}")
+
+    def filter(self, *predicates: str, name: str) -> "Stream":
+        return self.network.add(name, {"filter": list(predicates), "from": str(self.port)})
+
+    def map(self, fields: Mapping[str, str], *, name: str) -> "Stream":
+        return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
+
+    def union(self, *others: "Stream", name: str) -> "Stream":
+        return self.network.add(name, {"union": [str(s.port) for s in (self, *others)]})
+
+    def bsort(self, order: Mapping[str, Any], *, name: str) -> "Stream":
+        return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
+
+    def aggregate(
+        self, functions: Any, *, order: Mapping[str, Any], size: Any, name: str, **options: Any
+    ) -> "Stream":
+        """`functions`: SQL by name, or a WindowFunction. Options: advance, timeout, align."""
+        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order), "size": size}
+        return self.network.add(name, {**spec, **options})
+
+    def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
+        """Options for a join of two streams: size, left_order, right_order; a table needs none."""
+        spec = {"join": predicate, "left": str(self.port), "right": str(right.port)}
+        return self.network.add(name, {**spec, **options})
+
+    def resample(
+        self,
+        right: "Stream",
+        functions: Any,
+        *,
+        size: Any,
+        left_order: Mapping[str, Any],
+        right_order: Mapping[str, Any],
+        name: str,
+    ) -> "Stream":
+        spec = {"resample": functions, "left": str(self.port), "right": str(right.port), "size": size}
+        orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
+        return self.network.add(name, {**spec, **orders})
+
+    def wait(self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str) -> "Stream":
+        """Holds each tuple until `until`, which has the given order, has gone past the tuple's value of `on`."""
+        spec = {"wait": on, "from": str(self.port), "for": str(until.port), "order": dict(order)}
+        return self.network.add(name, spec)
+
+
+class Network:
+    """Built by `input`, `table`, the methods of streams, `user`, and `output`.
+
+    >>> net = Network("border watch")
+    >>> reports = net.input("reports", "Sid int, Time int, Pos int")
+    >>> over = reports.filter("Pos >= 30", name="over")
+    >>> crowd = over.aggregate({"cnt": "count(*)"}, order={"on": "Time", "slack": 1}, size=1, name="crowd")
+    >>> net.output("alarms", crowd)
+    >>> str(crowd.schema)
+    'Time int, cnt bigint'
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.inputs: dict[str, Input] = {}
+        self.boxes: dict[str, Box] = {}
+        self.outputs: dict[str, Port] = {}
+        self._prefix = ""
+
+    def input(self, name: str, schema: str | Schema) -> Stream:
+        return self._input(name, schema, static=False)
+
+    def table(self, name: str, schema: str | Schema) -> Stream:
+        """A static table: bound to a source like an input, read whole, and a side of joins."""
+        return self._input(name, schema, static=True)
+
+    def _input(self, name: str, schema: str | Schema, static: bool) -> Stream:
+        self._new_name(name, f"input {name}")
+        try:
+            parsed = schema if isinstance(schema, Schema) else Schema.parse(schema)
+        except AuroraError as fault:
+            raise AuroraError(f"input {name}: {fault}") from None
+        for field in parsed.names:
+            if field.startswith("#"):
+                raise AuroraError(
+                    f"input {name}: field {field}: names that begin with # are taken; rename it"
+                )
+        self.inputs[name] = Input(name, parsed, static)
+        return Stream(self, Port(name))
+
+    @contextmanager
+    def group(self, name: str) -> Iterator[None]:
+        """Boxes added inside have dotted names that begin with the group's."""
+        outer, self._prefix = self._prefix, f"{self._prefix}{name}."
+        try:
+            yield
+        finally:
+            self._prefix = outer
+
+    def add(self, name: str, spec: Mapping[str, Any]) -> Stream:
+        """Adds a box from its description; what it takes must be there already."""
+        full = self._prefix + name
+        where = f"box {full}"
+        self._new_name(full, where)
+        ports, schemas, static = [], [], []
+        for slot, reference in references(spec, where):
+            port = self.find(str(reference), f"{where}, {slot}")
+            ports.append(port)
+            schemas.append(self.schema(port))
+            static.append(port.box in self.inputs and self.inputs[port.box].static)
+        box = Box(full, operator(spec, schemas, static, where), tuple(ports), dict(spec))
+        self.boxes[full] = box
+        return Stream(self, Port(full, next(iter(box.operator.outputs))))
+
+    def user(
+        self,
+        kernel: Any,
+        *,
+        inputs: Mapping[str, Stream],
+        outputs: Mapping[str, str],
+        key: Mapping[str, Sequence[str]] | None = None,
+        relations: Sequence[str] = (),
+        name: str,
+    ) -> Stream:
+        """A box with the user's own kernel; see aurora.algebra.user."""
+        spec: dict[str, Any] = {
+            "user": kernel,
+            "inputs": {slot: str(stream.port) for slot, stream in inputs.items()},
+            "outputs": dict(outputs),
+        }
+        if key:
+            spec["key"] = {slot: list(fields) for slot, fields in key.items()}
+        if relations:
+            spec["relations"] = list(relations)
+        return self.add(name, spec)
+
+    def output(self, name: str, stream: Stream) -> None:
+        if name in self.outputs:
+            raise AuroraError(f"output {name}: the name is used twice")
+        if stream.port.box in self.inputs and self.inputs[stream.port.box].static:
+            raise AuroraError(f"output {name}: {stream.port} is a table, not a stream")
+        self.outputs[name] = stream.port
+
+    def stream(self, reference: str) -> Stream:
+        return Stream(self, self.find(reference, "network"))
+
+    def schema(self, port: Port) -> Schema:
+        if port.port:
+            return self.boxes[port.box].operator.outputs[port.port]
+        return self.inputs[port.box].schema
+
+    def find(self, reference: str, where: str) -> Port:
+        """`name`, `box.port`; inside a group also without the group's name."""
+        prefixes = [self._prefix]
+        while prefixes[-1]:
+            prefixes.append(prefixes[-1][: prefixes[-1][:-1].rfind(".") + 1])
+        for prefix in prefixes:
+            full = prefix + reference
+            if full in self.boxes:
+                return Port(full, next(iter(self.boxes[full].operator.outputs)))
+            if full in self.inputs:
+                return Port(full)
+            box, _, port = full.rpartition(".")
+            if box in self.boxes:
+                ports = self.boxes[box].operator.outputs
+                if port in ports:
+                    return Port(box, port)
+                raise AuroraError(f"{where}: box {box} has no port {port}; ports are {', '.join(ports)}")
+        known = ", ".join([*self.inputs, *self.boxes])
+        raise AuroraError(f"{where}: no input or box is called {reference}; there are {known}")
+
+    def _new_name(self, name: str, where: str) -> None:
+        if not name or any(c.isspace() or c == "=" for c in name):
+            raise AuroraError(f"{where}: a name has no spaces and no '='")
+        if name in self.inputs or name in self.boxes:
+            raise AuroraError(f"{where}: the name is used twice")
+
+    def checked(self) -> "Network":
+        """The network, if it can run: it has an input and an output."""
+        if not any(not entry.static for entry in self.inputs.values()):
+            raise AuroraError(f"network {self.name}: has no input")
+        if not self.outputs:
+            raise AuroraError(f"network {self.name}: has no output")
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Network) and (self.name, self.inputs, self.boxes, self.outputs) == (
+            other.name,
+            other.inputs,
+            other.boxes,
+            other.outputs,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
