@@ -21,7 +21,7 @@ from aurora.algebra.wait import Wait
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, duration, slack
 
-__all__ = ["FORMS", "operator", "references"]
+__all__ = ["FORMS", "operator", "references", "with_references"]
 
 # The keys of each kind of box: what must be there, and what may be.
 FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -68,6 +68,17 @@ def references(spec: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
     if kind == "user":
         return list(_mapping(spec["inputs"], f"{where}: inputs").items())
     return [("from", spec["from"])]
+
+
+def with_references(spec: Mapping[str, Any], ports: list[str]) -> dict[str, Any]:
+    """The description with the full names of what it takes, which hold outside of any group too."""
+    kind = kind_of(spec, "box")
+    if kind == "union":
+        return {"union": ports}
+    if kind == "user":
+        return {**spec, "inputs": dict(zip(spec["inputs"], ports, strict=True))}
+    slots = {"join": ("left", "right"), "resample": ("left", "right"), "wait": ("from", "for")}
+    return {**spec, **dict(zip(slots.get(kind, ("from",)), ports, strict=True))}
 
 
 def operator(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:

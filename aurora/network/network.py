@@ -8,7 +8,7 @@ from typing import Any
 from aurora.algebra.operator import Operator
 from aurora.algebra.schema import Schema
 from aurora.errors import AuroraError
-from aurora.network.boxes import operator, references
+from aurora.network.boxes import FORMS, operator, references, with_references
 
 __all__ = ["Box", "Input", "Network", "Port", "Stream"]
 
@@ -42,10 +42,7 @@ class Box:
 
     @property
     def kind(self) -> str:
-        return next(key for key in self.spec if key in KINDS)
-
-
-KINDS = ("filter", "map", "union", "bsort", "aggregate", "join", "resample", "wait", "user")
+        return next(key for key in self.spec if key in FORMS)
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,8 @@ class Network:
             ports.append(port)
             schemas.append(self.schema(port))
             static.append(port.box in self.inputs and self.inputs[port.box].static)
-        box = Box(full, operator(spec, schemas, static, where), tuple(ports), dict(spec))
+        described = with_references(spec, [str(port) for port in ports])
+        box = Box(full, operator(spec, schemas, static, where), tuple(ports), described)
         self.boxes[full] = box
         return Stream(self, Port(full, next(iter(box.operator.outputs))))
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from aurora.errors import AuroraError
-from aurora.network.boxes import FORMS, references
+from aurora.network.boxes import references
 from aurora.network.network import Network
 
 __all__ = ["from_text", "read_network", "to_text", "write_network"]
@@ -119,8 +119,7 @@ def to_text(network: Network) -> str:
     }
     boxes = {}
     for name, box in network.boxes.items():
-        spec = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
-        boxes[name] = _absolute(spec, [str(port) for port in box.inputs])
+        boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
     outputs = {name: {"from": str(port)} for name, port in network.outputs.items()}
     content = {"network": network.name, "inputs": inputs, "boxes": boxes, "outputs": outputs}
     return str(yaml.dump(content, Dumper=_Writer, sort_keys=False, default_flow_style=None, width=120))
@@ -128,19 +127,6 @@ def to_text(network: Network) -> str:
 
 def write_network(network: Network, path: str | Path) -> None:
     Path(path).write_text(to_text(network), encoding="utf-8")
-
-
-def _absolute(spec: dict[str, Any], ports: list[str]) -> dict[str, Any]:
-    """The description with references that hold outside of any group."""
-    kind = next(key for key in spec if key in FORMS)
-    if kind == "union":
-        return {"union": ports}
-    if kind == "user":
-        return {**spec, "inputs": dict(zip(spec["inputs"], ports, strict=True))}
-    slots = {"join": ("left", "right"), "resample": ("left", "right"), "wait": ("from", "for")}.get(
-        kind, ("from",)
-    )
-    return {**spec, **dict(zip(slots, ports, strict=True))}
 
 
 def _plain(value: Any, where: str) -> Any:
