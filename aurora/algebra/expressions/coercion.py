@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from aurora.algebra.expressions.tree import Call, Constant, Node
+from aurora.algebra.expressions.tree import Call, Constant, Node, fields_of
 from aurora.algebra.types import (
     BIGINT,
     BOOLEAN,
@@ -73,4 +73,15 @@ def converted(node: Node, target: pa.DataType) -> Node:
         if target == DOUBLE and node.type in NUMBERS:
             assert isinstance(node.value, int | float)
             return Constant(float(node.value), target)
+    if isinstance(node, Call) and node.op == "cast" and skipped(node, target):
+        return converted(node.args[0], target)
     return Call("cast", (node,), target)
+
+
+def skipped(cast: Call, target: pa.DataType) -> bool:
+    """Whether Spark's optimiser skips this step on the way to a wider number, as bigint to float to double.
+
+    What holds no field is computed before it comes to that.
+    """
+    ranks = [RANK.get(arrow, -1) for arrow in (cast.args[0].type, cast.type, target)]
+    return -1 not in ranks and ranks == sorted(set(ranks)) and any(fields_of(cast))

@@ -113,6 +113,9 @@ class Resolver:
 
     def on_column(self, node: exp.Column) -> Node:
         name, side = node.name, node.table or None
+        if side is not None and side not in self.sides:
+            # LEFT and RIGHT are words of SQL, so their case is free.
+            side = side.lower()
         if side is None:
             found = [key for key, schema in self.sides.items() if name in schema]
             if found and self.aggregate is not None:

@@ -45,10 +45,10 @@ def interval(text: str) -> Amounts:
     for count, unit in parts:
         kind, factor = UNITS.get(unit.lower().removesuffix("s"), ("", 0))
         if not kind:
-            raise Clash(f"unknown unit '{unit}': the units of an interval are {', '.join(UNITS)}")
+            raise Clash(f"unknown unit '{unit.lower()}': the units of an interval are {', '.join(UNITS)}")
         amount = Decimal(count.replace(" ", "")) * factor
         if amount != int(amount) or ("." in count and unit.lower().removesuffix("s") != "second"):
-            raise Clash(f"an interval of {count} {unit} is no whole number of {kind}")
+            raise Clash(f"an interval of {count} {unit.lower()} is no whole number of {kind}")
         amounts[kind] = amounts.get(kind, 0) + int(amount)
     return amounts
 
@@ -82,7 +82,9 @@ def part_of_day(op: str) -> Function:
 
 def since_1970(op: str) -> Function:
     def rule(node: Node) -> Node:
-        node = need(op, node, (TIMESTAMP, DATE), "a timestamp, made of a string with to_timestamp,")
+        # Spark takes a date here for unix_timestamp only.
+        allowed = (TIMESTAMP, DATE) if op == "unix_timestamp" else (TIMESTAMP,)
+        node = need(op, node, allowed, "a timestamp (to_timestamp makes one of a string)")
         return Call(op, (converted(node, TIMESTAMP),), BIGINT)
 
     return Function(rule, 1, 1)

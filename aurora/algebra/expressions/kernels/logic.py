@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
-from aurora.algebra.expressions.tree import Call
+from aurora.algebra.expressions.tree import Call, Constant
 
 __all__ = ["KERNELS", "equal", "greater"]
 
@@ -85,6 +85,9 @@ def choose(condition: Value, then: Value, otherwise: Value) -> pa.Array:
 
 def contained(node: Call) -> Kernel:
     """x IN (..): null where x is null, and where nothing matches but the list holds a null."""
+    constants = [part for part in node.args[1:] if isinstance(part, Constant) and part.value is not None]
+    if len(constants) == len(node.args) - 1 and not has_fractions(node):
+        return contained_in(pa.array([part.scalar() for part in constants], node.args[0].type))
     same = equal(has_fractions(node))
 
     def kernel(value: Value, *choices: Value) -> pa.Array:
@@ -92,6 +95,18 @@ def contained(node: Call) -> Kernel:
         for choice in choices[1:]:
             result = pc.or_kleene(result, same(value, choice))
         return result
+
+    return kernel
+
+
+def contained_in(choices: pa.Array) -> Kernel:
+    """The same for a list without nulls that is known beforehand: one look-up a row."""
+
+    def kernel(value: Value, *_: Value) -> pa.Array:
+        result = pc.is_in(value, value_set=choices)
+        return (
+            pc.if_else(pc.is_null(value), pa.scalar(None, pa.bool_()), result) if value.null_count else result
+        )
 
     return kernel
 
