@@ -54,12 +54,7 @@ def from_timestamp(node: Call) -> Kernel:
     if node.type == DOUBLE:
         return on_numbers(lambda micros: micros / 1e6)(node)
     seconds = on_numbers(lambda micros: np.floor_divide(micros, 1_000_000))(Call("cast", node.args, BIGINT))
-    return seconds if node.type == BIGINT else lambda value: within_int(seconds(value))
-
-
-def within_int(seconds: pa.Array) -> pa.Array:
-    inside = pc.equal(pc.cast(pc.cast(seconds, INT, safe=False), BIGINT), seconds)
-    return pc.cast(pc.if_else(inside, seconds, pa.scalar(None, BIGINT)), INT)
+    return seconds if node.type == BIGINT else lambda value: reading.within(seconds(value), INT)
 
 
 KERNELS: dict[str, Maker] = {"cast": cast}

@@ -10,10 +10,16 @@ from aurora.algebra.expressions.tree import Call, Constant
 __all__ = ["KERNELS", "equal", "greater"]
 
 
+# From here on one look-up costs less than a comparison for each choice.
+LONG_LIST = 20
+
+
 def is_nan(value: Value) -> Value | None:
     """Where the value is NaN; None for a constant that is not."""
-    if isinstance(value, pa.Scalar) and not (value.is_valid and pc.is_nan(value).as_py()):
-        return None
+    if isinstance(value, pa.Scalar):
+        number = value.as_py()
+        if number is None or number == number:
+            return None
     return pc.is_nan(value)
 
 
@@ -86,7 +92,7 @@ def choose(condition: Value, then: Value, otherwise: Value) -> pa.Array:
 def contained(node: Call) -> Kernel:
     """x IN (..): null where x is null, and where nothing matches but the list holds a null."""
     constants = [part for part in node.args[1:] if isinstance(part, Constant) and part.value is not None]
-    if len(constants) == len(node.args) - 1 and not has_fractions(node):
+    if len(constants) == len(node.args) - 1 >= LONG_LIST and not has_fractions(node):
         return contained_in(pa.array([part.scalar() for part in constants], node.args[0].type))
     same = equal(has_fractions(node))
 

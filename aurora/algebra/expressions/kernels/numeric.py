@@ -23,33 +23,46 @@ from aurora.algebra.expressions.tree import Call
 __all__ = ["KERNELS"]
 
 
-def nonzero(value: Value) -> Value:
+def nonzero(arrow: pa.DataType) -> Kernel:
     """The divisor, null where it is zero."""
-    if isinstance(value, pa.Scalar):
-        return pa.scalar(None, value.type) if value.is_valid and value.as_py() == 0 else value
-    return pc.if_else(pc.equal(value, pa.scalar(0, value.type)), pa.scalar(None, value.type), value)
+    zero, null = pa.scalar(0, arrow), pa.scalar(None, arrow)
+
+    def kernel(value: Value) -> Value:
+        if isinstance(value, pa.Scalar):
+            return null if value.as_py() == 0 else value
+        return pc.if_else(pc.equal(value, zero), null, value)
+
+    return kernel
 
 
-def divide(one: Value, other: Value) -> pa.Array:
-    return pc.divide(one, nonzero(other))
+def divide(node: Call) -> Kernel:
+    divisor = nonzero(node.type)
+    return lambda one, other: pc.divide(one, divisor(other))
 
 
-def whole_divide(one: Value, other: Value) -> pa.Array:
-    other = nonzero(other)
-    # Arrow's result for the smallest number by -1 is not Java's, which wraps.
-    by_minus_one = pc.equal(other, -1)
-    safe = pc.if_else(by_minus_one, pa.scalar(1, other.type), other)
-    return pc.if_else(by_minus_one, pc.negate(one), pc.divide(one, safe))
+def whole_divide(node: Call) -> Kernel:
+    divisor = nonzero(node.type)
+    one_, minus_one = pa.scalar(1, node.type), pa.scalar(-1, node.type)
+
+    def kernel(one: Value, other: Value) -> pa.Array:
+        other = divisor(other)
+        if isinstance(other, pa.Scalar) and other.as_py() != -1:
+            return pc.divide(one, other)
+        # Arrow's result for the smallest number by -1 is not Java's, which wraps.
+        by_minus_one = pc.equal(other, minus_one)
+        return pc.if_else(by_minus_one, pc.negate(one), pc.divide(one, pc.if_else(by_minus_one, one_, other)))
+
+    return kernel
 
 
 def remainder(positive: bool) -> Maker:
     """The remainder with the sign of the dividend; `positive` moves it into the range of the divisor."""
 
     def make(node: Call) -> Kernel:
-        arrow = node.type
+        arrow, nonzero_divisor = node.type, nonzero(node.type)
 
         def kernel(one: Value, other: Value) -> pa.Array:
-            other = nonzero(other)
+            other = nonzero_divisor(other)
             missing = nulls(one, other)
             dividend, divisor = plain(one), plain(other)
             with np.errstate(all="ignore"):
@@ -66,10 +79,13 @@ def remainder(positive: bool) -> Maker:
 
 
 def shifted(result: Any, divisor: Any) -> Any:
-    # Java computes with bytes and shorts as ints.
-    wide = np.int32 if result.dtype.itemsize < 4 else result.dtype
-    moved = np.fmod(result.astype(wide) + divisor.astype(wide), divisor)
-    return np.where(result < 0, moved, result).astype(result.dtype)
+    negative = result < 0
+    if negative.any():
+        # Java computes with bytes and shorts as ints.
+        wide = np.int32 if result.dtype.itemsize < 4 else result.dtype
+        by = (divisor if np.ndim(divisor) == 0 else divisor[negative]).astype(wide)
+        result[negative] = np.fmod(result[negative].astype(wide) + by, by)
+    return result
 
 
 def shift(left: bool, unsigned: bool = False) -> Maker:
@@ -113,8 +129,8 @@ KERNELS: dict[str, Maker] = {
     "+": always(pc.add),
     "-": always(pc.subtract),
     "*": always(pc.multiply),
-    "/": always(divide),
-    "div": always(whole_divide),
+    "/": divide,
+    "div": whole_divide,
     "%": remainder(positive=False),
     "pmod": remainder(positive=True),
     "negate": always(pc.negate),

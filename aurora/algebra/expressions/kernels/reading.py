@@ -8,13 +8,14 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value, column
-from aurora.algebra.types import BOOLEAN, DATE, STRING, TIMESTAMP
+from aurora.algebra.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
 
-__all__ = ["reader"]
+__all__ = ["reader", "within"]
 
 BLANKS = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
 TRUE_WORDS = pa.array(["t", "true", "y", "yes", "1"])
 FALSE_WORDS = pa.array(["f", "false", "n", "no", "0"])
+PLAIN = r"^-?\d{1,18}$"
 WHOLE = r"^(?P<sign>[+-]?)(?P<digits>\d*)(?P<rest>\.\d*)?$"
 FRACTION = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?$"
 DAY_PATTERN = r"(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
@@ -49,6 +50,9 @@ def booleans(words: pa.Array) -> pa.Array:
 
 
 def whole_numbers(words: pa.Array, target: pa.DataType) -> pa.Array:
+    if pc.all(pc.match_substring_regex(words, PLAIN), min_count=0).as_py():
+        plain = pc.cast(words, BIGINT)
+        return plain if target == BIGINT else within(plain, target)
     parts = pc.extract_regex(words, pattern=WHOLE)
     found = pc.and_(pc.is_valid(parts), pc.match_substring_regex(words, r"[\d.]"))
     negative = pc.equal(pc.struct_field(parts, "sign"), "-")
@@ -65,6 +69,11 @@ def whole_numbers(words: pa.Array, target: pa.DataType) -> pa.Array:
     limits = np.iinfo(target.to_pandas_dtype())
     inside = valid.to_numpy(zero_copy_only=False) & (numbers >= limits.min) & (numbers <= limits.max)
     return column(numbers.astype(target.to_pandas_dtype()), ~inside, target)
+
+
+def within(numbers: pa.Array, target: pa.DataType) -> pa.Array:
+    inside = pc.equal(pc.cast(pc.cast(numbers, target, safe=False), BIGINT), numbers)
+    return pc.cast(pc.if_else(inside, numbers, pa.scalar(None, BIGINT)), target)
 
 
 def fractions(words: pa.Array, target: pa.DataType) -> pa.Array:

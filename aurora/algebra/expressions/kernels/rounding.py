@@ -15,6 +15,9 @@ __all__ = ["KERNELS", "saturated"]
 def saturated(values: Any, dtype: Any) -> Any:
     """Fractions as integers the way Java does it: NaN is 0, the rest is cut off and held in the range."""
     limits = np.iinfo(dtype)
+    # A NaN makes both comparisons false, and the empty column has no extremes.
+    if values.size and values.min() > limits.min and values.max() < limits.max:
+        return values.astype(dtype)
     values = np.where(np.isnan(values), 0.0, values.astype(np.float64))
     above, below = values >= float(limits.max), values <= float(limits.min)
     result = np.where(above | below, 0.0, values).astype(dtype)
@@ -45,7 +48,9 @@ def fraction_rounded(values: Any, digits: int) -> Any:
         near = np.floor(size + 0.5)
         result = np.copysign(near / power if digits >= 0 else near * power, wide)
         fits = size < 2.0**40
-        exact = np.isfinite(wide) & ~(fits & (np.abs(size - np.floor(size) - 0.5) > 1e-3))
+        # Scaling and the shortest text are each off by half a unit in the last place at most.
+        clear = np.abs(size - np.floor(size) - 0.5) > size * 1e-15
+        exact = np.isfinite(wide) & ~(fits & clear)
         result = np.where(np.isfinite(wide), result, wide)
     quantum = Decimal(1).scaleb(-digits)
     for place in np.flatnonzero(exact):
