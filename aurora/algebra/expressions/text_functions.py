@@ -18,6 +18,17 @@ def of_text(op: str, count: int = 1, result: pa.DataType = STRING) -> Function:
     return Function(rule, count, count)
 
 
+def changed_case(op: str) -> Function:
+    def rule(node: Node) -> Node:
+        node = text(op, node)
+        if isinstance(node, Call) and node.op in ("upper", "lower"):
+            # Spark's optimiser looks at the outer one only, so lower(upper('ß')) is ß.
+            node = node.args[0]
+        return Call(op, (node,), STRING)
+
+    return Function(rule, 1, 1)
+
+
 def trimmed(node: Node, characters: Node) -> Node:
     return Call(
         "btrim", (text("btrim", node), Constant(literal("btrim", characters, STRING), STRING)), STRING
@@ -85,10 +96,10 @@ TEXT: dict[str, Function] = {
     "length": of_text("length", result=INT),
     "char_length": of_text("length", result=INT),
     "character_length": of_text("length", result=INT),
-    "upper": of_text("upper"),
-    "ucase": of_text("upper"),
-    "lower": of_text("lower"),
-    "lcase": of_text("lower"),
+    "upper": changed_case("upper"),
+    "ucase": changed_case("upper"),
+    "lower": changed_case("lower"),
+    "lcase": changed_case("lower"),
     "trim": of_text("trim"),
     "ltrim": of_text("ltrim"),
     "rtrim": of_text("rtrim"),
