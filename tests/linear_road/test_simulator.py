@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv as csv
 import pytest
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
@@ -26,7 +27,9 @@ Rows = NDArray[np.int64]
 
 
 def read(folder: Path, expressway: int) -> Rows:
-    return np.loadtxt(folder / f"xway-{expressway}.csv", delimiter=",", dtype=np.int64)
+    table = csv.read_csv(folder / f"xway-{expressway}.csv", csv.ReadOptions(autogenerate_column_names=True))
+    assert all(str(kind) == "int64" for kind in table.schema.types)
+    return np.stack([column.to_numpy() for column in table.columns], axis=1)
 
 
 @pytest.fixture(scope="module")

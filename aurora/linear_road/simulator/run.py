@@ -6,9 +6,10 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from pyspark import SparkContext
@@ -27,7 +28,6 @@ SUMMARY = "simulation.json"
 UNFINISHED = ".simulating-"
 POLL_SECONDS = 0.5
 
-Result = TypeVar("Result")
 Job = Callable[[], Any]
 # Runs the jobs, in whatever order and process, and returns their results in the order given.
 Runner = Callable[[Sequence[Job]], list[Any]]
@@ -49,7 +49,11 @@ def spread(spark: SparkContext) -> Runner:
             return OSError(fault.errno or errno.EIO, fault.strerror or str(fault))
 
     def runner(jobs: Sequence[Job]) -> list[Any]:
-        results: list[Any] = spark.parallelize(jobs, len(jobs)).map(attempt).collect()
+        # In a thread, so that Ctrl-C finds this one at leisure and Spark's handler can cancel the jobs.
+        with ThreadPoolExecutor(1) as thread:
+            results: list[Any] = thread.submit(
+                spark.parallelize(jobs, len(jobs)).map(attempt).collect
+            ).result()
         for result in results:
             if isinstance(result, OSError):
                 raise result
