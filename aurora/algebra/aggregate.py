@@ -13,12 +13,12 @@ from aurora.algebra.groups import Groups, first_not_before, segments, value_orde
 from aurora.algebra.kept import Kept
 from aurora.algebra.opened import closing_windows, still_open
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, Values, admit, from_values
+from aurora.algebra.order import ARRIVAL, Admitted, Order, Values, admit, from_values, least
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.release import release
 from aurora.algebra.schema import Schema
 from aurora.algebra.timeouts import count_late, forget, time_out
-from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.train import Ints, Train, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.algebra.windows import Bounds, Windows
 from aurora.errors import AuroraError
@@ -211,18 +211,20 @@ class Aggregate:
         end = window + np.asarray(self.windows.size).astype(window.dtype)
         # Past the largest bigint nothing closes a window but the end.
         never = end < window
-        bound = np.where(admitted.bounded, admitted.bound, _least(admitted.bound.dtype))
+        bound = np.where(admitted.bounded, admitted.bound, least(admitted.bound.dtype))
         low = np.searchsorted(admitted.group, group, side="left")
         high = np.searchsorted(admitted.group, group, side="right")
         cause = first_not_before(bound, low, high, end)
         found = (cause < high) & ~never
-        keys = np.full((admitted.train.depth, len(group)), LAST, np.int64)
+        keys = at_the_end(admitted.train.depth, len(group))
         keys[:, found] = admitted.train.keys[:, cause[found]]
         return keys
 
     def emit(
         self, kept: Kept, row: Ints, begins: Ints, group: Ints, window: Values, keys: Ints, groups: Groups
     ) -> Train:
+        if len(begins) == 0:
+            return Train.empty(self.outputs["1"].arrow(), len(keys) + 1)
         columns = [column.take(pa.array(row)) for column in kept.columns]
         if self._in_panes:
             values = self.reducer.finish(self.reducer.combine(columns, begins), len(begins))
@@ -232,7 +234,7 @@ class Aggregate:
         rows = pa.RecordBatch.from_arrays(
             [*groups.columns(group), start, *values], schema=self.outputs["1"].arrow()
         )
-        arrived = np.minimum.reduceat(kept.arrived[row], begins) if len(begins) else kept.arrived[:0]
+        arrived = np.minimum.reduceat(kept.arrived[row], begins)
         return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
 
     def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:
@@ -245,7 +247,3 @@ class Aggregate:
         else:
             alive = self.windows.alive(kept.value, origin[kept.group], kept.group, bound)
         kept.filter(alive).store(turn.state, "windows")
-
-
-def _least(kind: np.dtype[Any]) -> Any:
-    return -np.inf if kind.kind == "f" else np.iinfo(np.int64).min

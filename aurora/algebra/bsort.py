@@ -9,7 +9,7 @@ from aurora.algebra.groups import Groups, first_not_before, stable_order, value_
 from aurora.algebra.operator import Partition
 from aurora.algebra.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.train import Ints, Train, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -53,7 +53,7 @@ class BSort:
         return (self.order.group_by,)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return inputs[0] + 2
+        return 2 * inputs[0] + 1
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         (train,) = inputs
@@ -67,7 +67,7 @@ class BSort:
             group = np.concatenate([stored.column("#group").to_numpy(), group])
             train = Train.concat([held, train])
         if len(train) == 0:
-            return {"1": Train.empty(self.schema.arrow(), depth + 2)}
+            return {"1": Train.empty(self.schema.arrow(), self.depth((depth,)))}
         sequence = stable_order(group)
         train, group = train.take(sequence), group[sequence]
         value = to_values(train.rows.column(self.order.on))
@@ -129,6 +129,5 @@ class BSort:
 
     def _emit(self, train: Train, value: Ints, leaves: Ints, cause: Ints | None) -> Train:
         own = train.take(leaves)
-        keys = np.full((train.depth, len(leaves)), LAST, np.int64) if cause is None else train.keys[:, cause]
-        place = np.stack([order_codes(value[leaves]), own.keys[0]])
-        return Train(own.rows, own.arrived, np.concatenate([keys, place]))
+        keys = at_the_end(train.depth, len(leaves)) if cause is None else train.keys[:, cause]
+        return Train(own.rows, own.arrived, np.concatenate([keys, order_codes(value[leaves])[None], own.keys]))

@@ -25,7 +25,6 @@ __all__ = [
     "check_reach",
     "equal_fields",
     "joined_schema",
-    "later",
     "matching",
     "pair_predicate",
     "shift",
@@ -81,26 +80,27 @@ class Join:
         return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 1
+        return max(inputs) + 2
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        left, right = (train.deepened(depth) for train in inputs)
-        new_left = admit(self.left_order, left, turn, "left ")
-        new_right = admit(self.right_order, right, turn, "right ")
-        old_left = _stored(turn, "left", self.left, depth)
-        old_right = _stored(turn, "right", self.right, depth)
-        all_right = Train.concat([old_right, new_right.train])
-        all_left = Train.concat([old_left, new_left.train])
+        lefts = admit(self.left_order, inputs[0].at_input(0, depth), turn, "left ")
+        rights = admit(self.right_order, inputs[1].at_input(1, depth), turn, "right ")
+        old_left, new_left = _kept(turn, "left", self.left, lefts)
+        old_right, new_right = _kept(turn, "right", self.right, rights)
         found = Train.concat(
-            [self._pairs(new_left.train, all_right), self._pairs(old_left, new_right.train)]
-        ).arranged()
-        self._store(turn, "left", all_left, len(old_left), self.left_order, new_right, self._fields(0))
-        self._store(turn, "right", all_right, len(old_right), self.right_order, new_left, self._fields(1))
-        return {"1": found}
+            [
+                self._pairs(new_left, old_right, lefts.train, None),
+                self._pairs(old_left, new_right, None, rights.train),
+                self._pairs(new_left, new_right, lefts.train, rights.train),
+            ]
+        )
+        self._store(turn, "left", old_left, new_left, self.left_order, rights, self._fields(0))
+        self._store(turn, "right", old_right, new_right, self.right_order, lefts, self._fields(1))
+        return {"1": found.arranged()}
 
-    def _pairs(self, left: Train, right: Train) -> Train:
-        """All matches, each at the place of the one that came later, then of the other."""
+    def _pairs(self, left: Train, right: Train, from_left: Train | None, from_right: Train | None) -> Train:
+        """All matches, each at the place of the one that came later (of those given), then of the other."""
         i, j = matching(
             left.rows,
             right.rows,
@@ -119,11 +119,18 @@ class Join:
         rows = pa.RecordBatch.from_arrays(
             [*rows_left.columns, *rows_right.columns], schema=self.outputs["1"].arrow()
         )
-        later_left = later(left.keys[:, i], right.keys[:, j])
-        cause = np.where(later_left, left.keys[:, i], right.keys[:, j])
-        other = np.where(later_left, right.keys[0, j], left.keys[0, i])
         arrived = np.minimum(left.arrived[i], right.arrived[j])
-        return Train(rows, arrived, np.concatenate([cause, other[None]]))
+        if from_left is None:
+            assert from_right is not None
+            keys, other = from_right.keys[:, j], left.keys[0, i]
+        elif from_right is None:
+            keys, other = from_left.keys[:, i], right.keys[0, j]
+        else:
+            # Of one arrival, the left tuples come before the right ones.
+            later = from_left.keys[0, i] > from_right.keys[0, j]
+            keys = np.where(later, from_left.keys[:, i], from_right.keys[:, j])
+            other = np.where(later, right.keys[0, j], left.keys[0, i])
+        return Train(rows, arrived, np.concatenate([keys, other[None]]))
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
@@ -135,26 +142,27 @@ class Join:
         self,
         turn: Turn,
         name: str,
-        train: Train,
-        old: int,
+        old: Train,
+        new: Train,
         order: Order,
         other: Admitted,
         fields: tuple[str, ...] | None,
     ) -> None:
         """Keeps the tuples that a later tuple of the other side could still match."""
-        alive = np.ones(len(train), bool)
         if turn.moment.end:
-            alive[:] = False
-        elif fields is not None and len(train):
+            turn.state.put(name, None)
+            return
+        train = Train.concat([old, new])
+        alive = np.ones(len(train), bool)
+        if fields is not None and len(train):
             group = other.groups.find(train.rows, fields)
             bound, known = other.after
             if len(bound):
                 passed = (group >= 0) & known[group]
                 value = to_values(train.rows.column(order.on))
                 alive = ~passed | ~beyond(bound[group], value, self.size)
-        if len(train) == old and alive.all():
-            return
-        turn.state.put(name, train.filter(alive).packed())
+        if len(new) or not alive.all():
+            turn.state.put(name, train.filter(alive).packed())
 
 
 def check_reach(size: Any, left: tuple[Order, Schema], right: tuple[Order, Schema], where: str) -> None:
@@ -275,16 +283,9 @@ def beyond(bound: Values, value: Values, size: Any) -> npt.NDArray[np.bool_]:
     return (bound > limit) & ~unreachable
 
 
-def later(left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
-    """Where the left key is the larger one."""
-    larger = np.zeros(left.shape[1], bool)
-    undecided = np.ones(left.shape[1], bool)
-    for a, b in zip(left, right, strict=True):
-        larger |= undecided & (a > b)
-        undecided &= a == b
-    return larger
-
-
-def _stored(turn: Turn, name: str, schema: Schema, depth: int) -> Train:
+def _kept(turn: Turn, name: str, schema: Schema, admitted: Admitted) -> tuple[Train, Train]:
+    """The tuples of one side, stored and new; in place of keys a number that tells which of them came first."""
     batch = turn.state.get(name)
-    return Train.empty(schema.arrow(), depth) if batch is None else Train.unpacked(batch)
+    old = Train.empty(schema.arrow()) if batch is None else Train.unpacked(batch)
+    numbers = old.keys[0].max(initial=-1) + 1 + admitted.place
+    return old, Train(admitted.train.rows, admitted.train.arrived, numbers[None])

@@ -21,6 +21,7 @@ __all__ = [
     "Order",
     "admit",
     "from_values",
+    "least",
     "orderable",
     "out_of_order",
     "to_values",
@@ -101,16 +102,22 @@ def from_values(values: Values, kind: pa.DataType) -> pa.Array:
     return pa.array(values.astype(kind.to_pandas_dtype()), kind)
 
 
+def least(kind: np.dtype[Any]) -> Any:
+    """What lies below every bound."""
+    return -np.inf if kind.kind == "f" else np.iinfo(np.int64).min
+
+
 @dataclass(frozen=True)
 class Admitted:
     """The tuples in order, group by group and inside a group as they came.
 
-    `bound` is, after each of them, the smallest value that a later tuple of its group may still have (where
+    `place` is where each stood in the train. `bound` is, after each of them, the smallest value that a later tuple of its group may still have (where
     `bounded`). `before` and `after` are the bounds of every group at the two ends of the train.
     """
 
     groups: Groups
     train: Train
+    place: Ints
     group: Ints
     value: Values
     bound: Values
@@ -133,7 +140,7 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
     before = _bounds(order, old_group, old_value, count, depth)
     if len(train) == 0:
         nothing = np.empty(0, bool)
-        return Admitted(groups, train, group, value, value, nothing, before, before)
+        return Admitted(groups, train, group, group, value, value, nothing, before, before)
 
     # Per group: the largest values so far, then the arrivals.
     old = len(old_group)
@@ -177,6 +184,7 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
     return Admitted(
         groups,
         train.take(index),
+        index,
         kept_group[fresh],
         kept_value[fresh],
         bound[fresh],
@@ -187,13 +195,14 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
 
 
 def with_order_value(train: Train, on: str, turn: Turn) -> Train:
-    """Leaves out the tuples whose order field is null or not a number."""
+    """Leaves out the tuples whose order field has no place on a line: null, NaN, infinite."""
     column = train.rows.column(on)
-    if column.null_count == 0 and not pa.types.is_floating(column.type):
-        return train
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type):
-        valid = valid & ~pc.fill_null(pc.is_nan(column), False).to_numpy(zero_copy_only=False)
+        valid = pc.fill_null(pc.is_finite(column), False).to_numpy(zero_copy_only=False)
+    elif column.null_count:
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+    else:
+        return train
     turn.discard("no order value", int((~valid).sum()))
     return train.filter(valid)
 
@@ -215,7 +224,7 @@ def _count(groups: Groups, train: Train, turn: Turn, name: str) -> Admitted:
         turn.state.put(name + "counts", pa.record_batch({"count": total}))
     every = np.ones(len(group), bool)
     return Admitted(
-        groups, train.take(sequence), by_group, value, value + 1, every, before, (total + 1, total > 0)
+        groups, train.take(sequence), sequence, by_group, value, value + 1, every, before, (total + 1, total > 0)
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.join import beyond, check_reach, later, shift
+from aurora.algebra.join import beyond, check_reach, shift
 from aurora.algebra.kept import Kept
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import Admitted, Order, Values, admit, to_values
+from aurora.algebra.order import Admitted, Order, Values, admit, least, to_values
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import LAST, Ints, Train, order_codes
+from aurora.algebra.train import Ints, Train, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -69,22 +69,22 @@ class Resample:
         return None, self.right_order.group_by
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 1
+        return max(inputs) + 2
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        left, right = (train.deepened(depth) for train in inputs)
+        left, right = (train.at_input(number, depth) for number, train in enumerate(inputs))
         ticks = admit(self.left_order, left, replace(turn, counts=turn.primary), "left ")
         reports = admit(self.right_order, right, turn, "right ")
-        beats, old = self._beats(ticks, depth, turn)
+        beats, old = self._beats(ticks, turn)
         rows = self._reports(reports, turn)
         value = to_values(beats.rows.column(self.left_order.on))
         due, group = self._due(value, old, reports, turn)
-        result = self._results(beats, value, due, group, rows, reports)
+        result = self._results(beats, old, value, due, group, rows, reports)
         self._store(beats, value, rows, ticks, reports, turn)
         return {"1": result.arranged()}
 
-    def _beats(self, ticks: Admitted, depth: int, turn: Turn) -> tuple[Train, Any]:
+    def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Any]:
         """All left tuples by value, and which of them came in earlier turns."""
         new = ticks.train.with_rows(ticks.train.rows.select([self.left_order.on]))
         stored = turn.state.get("beats")
@@ -115,13 +115,15 @@ class Resample:
         return np.concatenate([beat, new[place]]), np.concatenate([group, passed])
 
     def _results(
-        self, beats: Train, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
+        self, beats: Train, old: Any, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
     ) -> Train:
         low = np.searchsorted(rows.group, group, side="left")
         high = np.searchsorted(rows.group, group, side="right")
         first = first_not_before(rows.value, low, high, shift(value[due], -self.size))
         past = first_not_before(rows.value, low, high, shift(value[due], self.size), after=True)
         some = np.flatnonzero(past > first)
+        if len(some) == 0:
+            return Train.empty(self.outputs["1"].arrow(), beats.depth + 1)
         due, group, first, past = due[some], group[some], first[some], past[some]
         place, owner = expand(first, past)
         starts, _ = segments(owner)
@@ -129,30 +131,26 @@ class Resample:
         values = self.reducer.over(columns, starts, len(place))
         chosen = beats.take(due)
         fields = [*reports.groups.columns(group), chosen.rows.column(0), *values]
-        arrived = chosen.arrived
-        if len(starts):
-            arrived = np.minimum(arrived, np.minimum.reduceat(rows.arrived[place], starts))
-        keys = self._causes(chosen, value[due], group, reports)
+        arrived = np.minimum(chosen.arrived, np.minimum.reduceat(rows.arrived[place], starts))
+        keys = self._causes(chosen, old[due], value[due], group, reports)
         codes = order_codes(value[due])[None]
         out = pa.RecordBatch.from_arrays(fields, schema=self.outputs["1"].arrow())
         return Train(out, arrived, np.concatenate([keys, codes]))
 
-    def _causes(self, chosen: Train, value: Values, group: Ints, reports: Admitted) -> Ints:
+    def _causes(self, chosen: Train, old: Any, value: Values, group: Ints, reports: Admitted) -> Ints:
         """A pair is complete at the later of the beat's arrival and the report that passed its reach."""
-        if len(group) == 0:
-            return chosen.keys
-        floor = -np.inf if reports.bound.dtype.kind == "f" else np.iinfo(np.int64).min
-        bound = np.where(reports.bounded, reports.bound, floor)
+        bound = np.where(reports.bounded, reports.bound, least(reports.bound.dtype))
         low = np.searchsorted(reports.group, group, side="left")
         high = np.searchsorted(reports.group, group, side="right")
         cause = first_not_before(bound, low, high, shift(value, self.size), after=True)
-        before, known = reports.before
-        passed_before = known[group] & beyond(before[group], value, self.size)
-        keys = np.full(chosen.keys.shape, LAST, np.int64)
         found = cause < high
+        keys = at_the_end(chosen.depth, len(group))
         keys[:, found] = reports.train.keys[:, cause[found]]
-        keys[:, passed_before] = chosen.keys[:, passed_before]
-        return np.where(later(chosen.keys, keys), chosen.keys, keys)
+        before, known = reports.before
+        own = known[group] & beyond(before[group], value, self.size)
+        own |= found & ~old & (chosen.keys[0] > keys[0])
+        keys[:, own] = chosen.keys[:, own]
+        return keys
 
     def _store(
         self, beats: Train, value: Values, rows: Kept, ticks: Admitted, reports: Admitted, turn: Turn

@@ -9,7 +9,7 @@ import pyarrow as pa
 from aurora.algebra.groups import encode, segments
 from aurora.algebra.kept import Kept
 from aurora.algebra.order import Admitted, Values, admit
-from aurora.algebra.train import Ints, Train
+from aurora.algebra.train import Ints, Train, at_the_start
 from aurora.algebra.turn import Turn
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
             {"group": np.concatenate([g for g, _ in both]), "start": np.concatenate([s for _, s in both])}
         ),
     )
-    keys = np.full((depth, len(begins)), turn.moment.before, np.int64)
+    keys = at_the_start(turn.moment.before, depth, len(begins))
     return [box.emit(rows, row, begins, group, window, keys, idle.groups)]
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["LAST", "Ints", "Train", "order_codes"]
+__all__ = ["LAST", "Ints", "Train", "at_the_end", "at_the_start", "from_bytes", "order_codes", "to_bytes"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,6 +61,12 @@ class Train:
             return self
         zeros = np.zeros((missing, len(self)), np.int64)
         return Train(self.rows, self.arrived, np.concatenate([self.keys, zeros]))
+
+    def at_input(self, number: int, depth: int) -> "Train":
+        """The same rows as a box with several inputs sees them: of one arrival, those at its first input come first."""
+        lines = self.deepened(depth).keys
+        inputs = np.full((1, len(self)), number, np.int64)
+        return Train(self.rows, self.arrived, np.concatenate([lines[:1], inputs, lines[1:]]))
 
     @staticmethod
     def concat(trains: Sequence["Train"]) -> "Train":
@@ -135,6 +141,20 @@ def to_bytes(batch: pa.RecordBatch) -> bytes:
 def from_bytes(data: bytes) -> pa.RecordBatch:
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()
+
+
+def at_the_start(before: int, depth: int, count: int) -> Ints:
+    """Keys of what a turn brings forth before its first tuple, whose arrival number follows `before`."""
+    keys = np.full((depth, count), np.iinfo(np.int64).min, np.int64)
+    keys[0] = before
+    return keys
+
+
+def at_the_end(depth: int, count: int) -> Ints:
+    """Keys of what the end of the input brings forth, after all that other boxes sent at the end."""
+    keys = np.full((depth, count), np.iinfo(np.int64).max, np.int64)
+    keys[0] = LAST
+    return keys
 
 
 def _ascending(keys: Ints) -> bool:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from aurora.algebra.operator import Partition
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Train
@@ -45,9 +43,5 @@ class Union:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        numbered = []
-        for number, train in enumerate(inputs):
-            port = np.full((1, len(train)), number, np.int64)
-            keys = np.concatenate([train.deepened(depth).keys, port])
-            numbered.append(Train(train.rows, train.arrived, keys))
+        numbered = [train.at_input(number, depth) for number, train in enumerate(inputs)]
         return {"1": Train.concat(numbered).arranged()}

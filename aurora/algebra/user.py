@@ -70,11 +70,14 @@ class UserBox:
         return self.key
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 1
+        return max(inputs) + (2 if len(inputs) > 1 else 1)
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        named = {name: train.deepened(depth) for (name, _), train in zip(self.inputs, inputs, strict=True)}
+        if len(inputs) > 1:
+            inputs = tuple(train.at_input(number, depth) for number, train in enumerate(inputs))
+            depth += 1
+        named = dict(zip((name for name, _ in self.inputs), inputs, strict=True))
         declared = replace(turn, relations=_Declared(turn.relations, self.relations))
         found = self.kernel(named, declared)
         outputs = {}

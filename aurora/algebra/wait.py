@@ -3,13 +3,14 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from aurora.algebra.groups import first_not_before
-from aurora.algebra.join import check_reach, later
+from aurora.algebra.join import check_reach
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import Order, admit, to_values, with_order_value
+from aurora.algebra.order import Admitted, Order, admit, least, to_values, with_order_value
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import LAST, Train
+from aurora.algebra.train import Ints, Train, at_the_end
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -49,35 +50,41 @@ class Wait:
         return self.order.group_by, self.order.group_by
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 1
+        return 2 * max(inputs) + 1
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         train = with_order_value(inputs[0].deepened(depth), self.on, turn)
-        passing = admit(self.order, inputs[1].deepened(depth), replace(turn, counts=False), "watched ")
+        watched = inputs[1].at_input(1, depth)
+        passing = admit(self.order, watched, replace(turn, counts=False), "watched ")
         stored = turn.state.get("held")
         old = 0 if stored is None else stored.num_rows
         if stored is not None:
             train = Train.concat([Train.unpacked(stored), train])
+        released, keys = self._released(train, old, passing, turn)
+        if released.any() or old != len(train):
+            turn.state.put("held", train.filter(~released).packed())
+        keys = np.concatenate([keys, train.keys])
+        return {"1": Train(train.rows, train.arrived, keys).filter(released).arranged()}
+
+    def _released(
+        self, train: Train, old: int, passing: Admitted, turn: Turn
+    ) -> tuple[npt.NDArray[np.bool_], Ints]:
+        """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
         group = passing.groups.find(train.rows, self.order.group_by)
         low = np.searchsorted(passing.group, group, side="left")
         high = np.searchsorted(passing.group, group, side="right")
-        floor = -np.inf if passing.bound.dtype.kind == "f" else np.iinfo(np.int64).min
-        bound = np.where(passing.bounded, passing.bound, floor)
+        bound = np.where(passing.bounded, passing.bound, least(passing.bound.dtype))
         cause = first_not_before(bound, low, high, value, after=True)
+        found = cause < high
+        keys = at_the_end(train.depth + 1, len(train))
+        keys[:, found] = passing.train.keys[:, cause[found]]
         before, known = passing.before
         passed = np.zeros(len(train), bool)
         if len(before):
             passed = (group >= 0) & known[group] & (before[group] > value)
-        released = passed | (cause < high) | turn.moment.end
-        keys = np.full(train.keys.shape, LAST, np.int64)
-        found = cause < high
-        keys[:, found] = passing.train.keys[:, cause[found]]
-        keys[:, passed] = train.keys[:, passed]
-        keys = np.where(later(train.keys, keys), train.keys, keys)
-        if old != len(train) or released.any():
-            turn.state.put("held", train.filter(~released).packed())
-        own = train.keys[0]
-        keys = np.concatenate([keys, own[None]])
-        return {"1": Train(train.rows, train.arrived, keys).filter(released).arranged()}
+        # A tuple that comes after the one that frees it leaves at its own arrival.
+        own = passed | (found & (np.arange(len(train)) >= old) & (train.keys[0] > keys[0]))
+        keys[:, own] = train.at_input(0, train.depth).keys[:, own]
+        return passed | found | turn.moment.end, keys

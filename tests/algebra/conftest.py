@@ -1,0 +1,9 @@
+"""Hypothesis without deadlines: the first call of a kernel loads things, and other work runs beside the tests."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -1,0 +1,108 @@
+"""SQL aggregates as Spark defines them, over a list of values in the order of the window."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["FUNCTIONS", "wrapped"]
+
+
+def wrapped(number: int, bits: int = 64) -> int:
+    """The whole number as two's complement keeps it."""
+    half = 1 << (bits - 1)
+    return (number + half) % (1 << bits) - half
+
+
+def present(values: list[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def size_key(value: Any) -> Any:
+    """NaN is larger than every number."""
+    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    found: dict[Any, Any] = {}
+    for value in values:
+        found.setdefault(size_key(value), value)
+    return list(found.values())
+
+
+def total(values: list[Any]) -> Any:
+    values = present(values)
+    if not values:
+        return None
+    if isinstance(values[0], int):
+        return wrapped(sum(values))
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def mean(values: list[Any]) -> float | None:
+    values = [float(value) for value in present(values)]
+    result = 0.0
+    for value in values:
+        result += value
+    return result / len(values) if values else None
+
+
+def spread(values: list[Any], less: int) -> float | None:
+    values = [float(value) for value in present(values)]
+    if len(values) <= less:
+        return None
+    middle = mean(values)
+    assert middle is not None
+    return sum((value - middle) * (value - middle) for value in values) / (len(values) - less)
+
+
+def root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def median(values: list[Any]) -> float | None:
+    values = sorted((float(value) for value in present(values)), key=size_key)
+    if not values:
+        return None
+    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+    return low if len(values) % 2 else low / 2 + high / 2
+
+
+def smallest(values: list[Any]) -> Any:
+    return min(present(values), key=size_key, default=None)
+
+
+def largest(values: list[Any]) -> Any:
+    return max(present(values), key=size_key, default=None)
+
+
+def value_at(pairs: list[tuple[Any, Any]], choose: Callable[..., Any]) -> Any:
+    """min_by and max_by: pairs of value and what is compared; of equals the first."""
+    pairs = [pair for pair in pairs if pair[1] is not None]
+    return choose(pairs, key=lambda pair: size_key(pair[1]))[0] if pairs else None
+
+
+FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
+    "count": lambda values: len(present(values)),
+    "sum": total,
+    "avg": mean,
+    "min": smallest,
+    "max": largest,
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "stddev": lambda values: root(spread(values, 1)),
+    "stddev_pop": lambda values: root(spread(values, 0)),
+    "variance": lambda values: spread(values, 1),
+    "var_pop": lambda values: spread(values, 0),
+    "median": median,
+    "count distinct": lambda values: len(distinct(present(values))),
+    "sum distinct": lambda values: total(distinct(present(values))),
+    "avg distinct": lambda values: mean(distinct(present(values))),
+    "count_if": lambda values: sum(1 for value in values if value),
+    "bool_and": lambda values: all(present(values)) if present(values) else None,
+    "bool_or": lambda values: any(present(values)) if present(values) else None,
+    "min_by": lambda pairs: value_at(pairs, min),
+    "max_by": lambda pairs: value_at(pairs, max),
+}
