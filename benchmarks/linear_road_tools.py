@@ -33,8 +33,9 @@ def make_traffic(path: Path, cars: int, seed: int = 1, seconds: int = 10_800) ->
     number = np.arange(len(vid)) - np.repeat(np.cumsum(trips) - trips, trips)
     when = np.repeat(rng.integers(0, seconds, cars), trips) + 30 * number
     way = np.repeat(rng.integers(0, 2, cars), trips)
-    speed = np.clip(np.repeat(rng.integers(5, 60, cars), trips) + rng.integers(-4, 5, len(vid)), 0, 100)
-    place = np.repeat(rng.integers(0, 528_000, cars), trips) + (1 - 2 * way) * number * speed * 44
+    pace = np.repeat(rng.integers(5, 40, cars), trips)
+    speed = pace + rng.integers(-4, 5, len(vid))
+    place = np.repeat(rng.integers(0, 528_000, cars), trips) + (1 - 2 * way) * number * pace * 44
     kept = (when < seconds) & (place >= 0) & (place < 528_000)
     lane = np.where(number == 0, 0, 1 + vid % 3)
     last = number == np.repeat(trips, trips) - 1
@@ -124,7 +125,7 @@ def measure_drive(data: Path, copies: int, start: int, last: int) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--folder", type=Path)
-    options.add_argument("--cars", type=int, default=186_000)
+    options.add_argument("--cars", type=int, default=176_000)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)

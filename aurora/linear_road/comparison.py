@@ -70,18 +70,51 @@ def _columns(kind: int, layout: tuple[str, ...], values: Any, micros: Any) -> di
     return columns
 
 
-def _pairs(reference: Reference, given: DataFrame, dialect: Dialect) -> DataFrame:
-    """Each expected answer beside the one given for it: the first beside the first, by Time."""
-    keys = ["type", "key", "at"]
-    e = F.struct("Time", "VID", "a", "b", "XWay", "Dir", "charges")
-    g = F.struct("Time", "line", "emit", "result", "a", "b", "XWay", "Dir")
-    wanted = reference.expected.where(F.col("type").isin(*dialect.layouts))
-    both = wanted.select(*keys, e.alias("e")).unionByName(
-        given.select(*keys, g.alias("g")), allowMissingColumns=True
+_KEYS = ["type", "key", "at"]
+_EXPECTED_FIELDS = ("Time", "VID", "a", "b", "XWay", "Dir")
+_GIVEN_FIELDS = ("Time", "line", "emit", "result", "a", "b", "XWay", "Dir")
+
+
+def _both(reference: Reference, given: DataFrame, dialect: Dialect) -> DataFrame:
+    """Expected and given answers in one frame, side by side under their keys."""
+    wanted = reference.expected.where(F.col("type").isin(*dialect.layouts)).select(
+        *_KEYS, *(F.col(name).cast("long").alias(f"e_{name}") for name in _EXPECTED_FIELDS), "charges"
     )
+    got = given.select(*_KEYS, *(F.col(name).alias(f"g_{name}") for name in _GIVEN_FIELDS))
+    return wanted.unionByName(got, allowMissingColumns=True).repartition(reference.partitions, *_KEYS)
+
+
+def _structs(charges: Column) -> tuple[Column, Column]:
+    e = F.struct(*(F.col(f"e_{name}").alias(name) for name in _EXPECTED_FIELDS), charges.alias("charges"))
+    g = F.struct(*(F.col(f"g_{name}").alias(name) for name in _GIVEN_FIELDS))
+    return F.when(F.col("e_Time").isNotNull(), e), F.when(F.col("g_Time").isNotNull(), g)
+
+
+def _grouped(both: DataFrame) -> DataFrame:
+    """One row a key, by plain maxima: exact where a key is expected once and given once, as nearly all are."""
+    values = [*(f"e_{name}" for name in _EXPECTED_FIELDS), *(f"g_{name}" for name in _GIVEN_FIELDS)]
+    return (
+        both.where("type <> 2")
+        .groupBy(*_KEYS)
+        .agg(
+            F.count("e_Time").alias("asked"),
+            F.count("g_Time").alias("got"),
+            *(F.max(value).alias(value) for value in values),
+        )
+    )
+
+
+def _single_pairs(grouped: DataFrame) -> DataFrame:
+    e, g = _structs(F.lit(None).cast("array<struct<at:int,toll:long>>"))
+    return grouped.where("asked < 2 and got < 2").select("type", "key", "asked", e.alias("e"), g.alias("g"))
+
+
+def _listed_pairs(both: DataFrame) -> DataFrame:
+    """Each expected answer beside the one given for it: the first beside the first, by Time."""
+    e, g = _structs(F.col("charges"))
     lists = (
-        both.repartition(reference.partitions, *keys)
-        .groupBy(*keys)
+        both.select(*_KEYS, e.alias("e"), g.alias("g"))
+        .groupBy(*_KEYS)
         .agg(F.sort_array(F.collect_list("e")).alias("e"), F.sort_array(F.collect_list("g")).alias("g"))
     )
     return lists.select(
@@ -141,23 +174,32 @@ def compare(
     reference: Reference, given: DataFrame, dialect: Dialect, edition: Edition
 ) -> tuple[list[Row], list[Row]]:
     """Counts by type, and the first faults of each type and kind."""
-    verdicts = _verdicts(_pairs(reference, given, dialect), edition).persist(StorageLevel.DISK_ONLY)
+    both = _both(reference, given, dialect)
+    grouped = _grouped(both).persist(StorageLevel.DISK_ONLY)
     try:
-        seconds = F.col("response") / _MICROS
-        counted = verdicts.groupBy("type").agg(
-            F.count("e").alias("expected"),
-            F.count("g").alias("given"),
-            *(F.sum(F.array_contains("faults", fault).cast("long")).alias(fault) for fault in FAULTS),
-            F.max(seconds).alias("max"),
-            F.percentile_approx(seconds, 0.99, 1000).alias("p99"),
-            F.percentile_approx(seconds, 0.5, 1000).alias("p50"),
-        )
-        counts = counted.collect()
-        if not any(row[fault] for row in counts for fault in FAULTS):
-            return counts, []
-        first = Window.partitionBy("type", "fault").orderBy(F.coalesce("e.Time", "g.Time"), "key", "g.line")
-        faulty = verdicts.where("size(faults) > 0").withColumn("fault", F.explode("faults"))
-        examples = faulty.withColumn("rank", F.row_number().over(first)).where(F.col("rank") <= EXAMPLES)
-        return counts, examples.orderBy("type", "fault", "rank").collect()
+        pairs = _single_pairs(grouped).unionByName(_listed_pairs(both.where("type = 2")))
+        repeated = grouped.where("asked > 1 or got > 1").select(*_KEYS)
+        if not repeated.isEmpty():
+            pairs = pairs.unionByName(_listed_pairs(both.join(repeated, _KEYS, "left_semi")))
+        return _first_faults(_verdicts(pairs, edition))
     finally:
-        verdicts.unpersist()
+        grouped.unpersist()
+
+
+def _first_faults(verdicts: DataFrame) -> tuple[list[Row], list[Row]]:
+    seconds = F.col("response") / _MICROS
+    counted = verdicts.groupBy("type").agg(
+        F.count("e").alias("expected"),
+        F.count("g").alias("given"),
+        *(F.sum(F.array_contains("faults", fault).cast("long")).alias(fault) for fault in FAULTS),
+        F.max(seconds).alias("max"),
+        F.percentile_approx(seconds, 0.99, 1000).alias("p99"),
+        F.percentile_approx(seconds, 0.5, 1000).alias("p50"),
+    )
+    counts = counted.collect()
+    if not any(row[fault] for row in counts for fault in FAULTS):
+        return counts, []
+    first = Window.partitionBy("type", "fault").orderBy(F.coalesce("e.Time", "g.Time"), "key", "g.line")
+    faulty = verdicts.where("size(faults) > 0").withColumn("fault", F.explode("faults"))
+    examples = faulty.withColumn("rank", F.row_number().over(first)).where(F.col("rank") <= EXAMPLES)
+    return counts, examples.orderBy("type", "fault", "rank").collect()

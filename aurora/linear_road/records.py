@@ -199,7 +199,7 @@ def _output_fault(dialect: Dialect, fields: int, values: Array, kind: Array) -> 
         return f"the dialect {dialect.name} has no {OUTPUT_NAMES[number]}"
     layout = dialect.layouts[number]
     if fields != len(layout) + 1:
-        return f"{fields} fields, {len(layout) + 1} expected for a {OUTPUT_NAMES[number]}"
+        return f"{fields} fields, {len(layout) + 1} expected"
     for at, name in enumerate(layout, start=1):
         if kind[at] > (DECIMAL if name in ("Emit", "ResultTime") else INTEGER):
             return f"{name} is not {'a number' if name in ('Emit', 'ResultTime') else 'an integer'}"

@@ -13,7 +13,9 @@ class Traffic:
     reports: list[Report] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
 
-    def car(self, vid: int, start: int, steps: list[tuple[int, int, int]], xway=0, dir=0, gap=30, feet=100) -> int:
+    def car(
+        self, vid: int, start: int, steps: list[tuple[int, int, int]], xway=0, dir=0, gap=30, feet=100
+    ) -> int:
         """A car's reports, `gap` seconds apart, from (segment, lane, speed) steps; returns the last second."""
         time = start
         for number, (seg, lane, speed) in enumerate(steps):
@@ -45,18 +47,18 @@ class Traffic:
         return [line for *_, line in sorted(rows)]
 
 
-def crowd(seed: int, cars: int = 500, xways: int = 2, seconds: int = 1200) -> Traffic:
+def crowd(seed: int, cars: int = 500, xways: int = 2, seconds: int = 1200, first_car: int = 0) -> Traffic:
     """Cars that jump between a few places: jams, stops of all lengths, broken trips, exits in mid trip.
 
     Segments 49..52 are full of cars that seldom meet; at both ends a few stop in the same places all the time.
     """
     rng = random.Random(seed)
     traffic = Traffic()
-    for vid in range(cars):
+    for vid in range(first_car, first_car + cars):
         jam = rng.random() < 0.75
         xway, way, seg = rng.randrange(xways), int(rng.random() < 0.15), rng.choice([0, 1, 2, 97, 98, 99])
         low, high = (49, 52) if jam else (0, 99)
-        feet = 10 * vid if jam and vid % 40 else 1000
+        feet = 10 * (vid - first_car) if jam and vid % 40 else 1000
         time, lane, slow = rng.randrange(seconds // 2), 0, rng.random() < 0.9
         first = True
         while time < seconds:
@@ -111,7 +113,7 @@ def corner_cases() -> Traffic:
     t.car(1102, 133 + 140, [(52, 0, 30), (51, 1, 30)], xway=5, dir=1)
     # First and last second of a car, and the minute's edges around a charge.
     last = t.car(1103, 141, [(49, 0, 30), (50, 1, 30), (51, 1, 30), (52, 4, 30)], xway=5)
-    for time in (141, 171, 200, 201, 202, last):
+    for time in (141, 171, 200, 201, *[202] * 8, last):
         t.ask(2, time, 1103)
     t.ask(3, 141, 1103, xway=5, day=1)
     t.ask(3, last, 1103, xway=5, day=69)
@@ -146,7 +148,9 @@ def corner_cases() -> Traffic:
 def histories(seed: int, vids: list[int], xways: list[int]):
     """Patchy histories: {(vid, day, xway): toll} and rows (day, min, xway, dir, seg, lav, cnt)."""
     rng = random.Random(seed)
-    tolls = {(vid, rng.randint(1, 69), rng.choice(xways)): rng.randrange(99) for vid in vids for _ in range(30)}
+    tolls = {
+        (vid, rng.randint(1, 69), rng.choice(xways)): rng.randrange(99) for vid in vids for _ in range(30)
+    }
     segments = []
     for xway in xways:
         for day in range(1, 71, 3):

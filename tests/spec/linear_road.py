@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import floor
 
 __all__ = ["Answers", "Query", "Report", "answers", "output_lines"]
@@ -70,7 +71,7 @@ def _accidents(cars: dict[int, list[Report]]) -> set[tuple[int, int, int, int]]:
     for vid, reports in cars.items():
         for i in range(3, len(reports)):
             last_four = reports[i - 3 : i + 1]
-            one_trip = all(b.time - a.time == 30 for a, b in zip(last_four, last_four[1:], strict=False))
+            one_trip = all(b.time - a.time == 30 for a, b in pairwise(last_four))
             if not one_trip or len({place(r) for r in last_four}) > 1:
                 continue
             here = reports[i]
@@ -85,7 +86,9 @@ def _accidents(cars: dict[int, list[Report]]) -> set[tuple[int, int, int, int]]:
     return found
 
 
-def answers(reports: list[Report], queries: list[Query], tolls=None, segments=None, today: int = 2) -> Answers:
+def answers(
+    reports: list[Report], queries: list[Query], tolls=None, segments=None, today: int = 2
+) -> Answers:
     """All right answers; tolls {(vid, day, xway): toll}, segments [(day, min, xway, dir, seg, lav, cnt)]."""
     result = Answers(queries=list(queries))
     cars: dict[int, list[Report]] = defaultdict(list)
@@ -95,7 +98,9 @@ def answers(reports: list[Report], queries: list[Query], tolls=None, segments=No
     accidents = _accidents(cars)
 
     def lav(m: int, xway: int, seg: int, way: int) -> int:
-        means = [statistics[k, xway, seg, way][1] for k in range(m - 5, m) if (k, xway, seg, way) in statistics]
+        means = [
+            statistics[k, xway, seg, way][1] for k in range(m - 5, m) if (k, xway, seg, way) in statistics
+        ]
         return floor(mean(means) + 1e-9) if means else -1
 
     def accident_ahead(m: int, xway: int, seg: int, way: int) -> int | None:
