@@ -265,7 +265,7 @@ def test_the_summary_counts_what_is_in_the_files(files: list[Rows], known: dict[
 
 def test_the_last_minutes_are_those_of_the_whole(files: list[Rows], tmp_path: Path) -> None:
     settings = Settings(SETTINGS.expressways, SETTINGS.minutes, SETTINGS.seed, last=5)
-    simulate(settings, tmp_path / "slice", run_jobs)
+    simulate(settings, tmp_path / "slice", run_jobs, plots=True)
     start = settings.first_kept
     for expressway, whole in enumerate(files):
         rows = read(tmp_path / "slice", expressway)

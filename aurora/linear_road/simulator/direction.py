@@ -1,19 +1,29 @@
 """The job of one direction of one expressway: simulate it, leave its reports in a file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.linear_road.simulator.accidents import plan_accidents
+from aurora.linear_road.simulator.accidents import Accidents, plan_accidents
 from aurora.linear_road.simulator.lanes import new_cars, new_lanes
 from aurora.linear_road.simulator.road import REPORT_INTERVAL, ROAD, SEGMENTS
 from aurora.linear_road.simulator.settings import Settings
 from aurora.linear_road.simulator.traffic import simulate_seconds
-from aurora.linear_road.simulator.trips import draw_trips, new_progress, random_stream
+from aurora.linear_road.simulator.trips import Progress, Trips, draw_trips, new_progress, random_stream
 
-__all__ = ["CELL", "CELLS", "Accident", "Direction", "part_name", "simulate_direction"]
+__all__ = [
+    "CELL",
+    "CELLS",
+    "Accident",
+    "Direction",
+    "cells_name",
+    "part_name",
+    "simulate_direction",
+    "trips_name",
+]
 
 # The cells of the plots: a tenth of a mile, half a minute.
 CELL = 528
@@ -34,7 +44,7 @@ class Accident(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """Figures by kept minute, and the trips that started; segments as on the map, from the west."""
+    """Figures by kept minute."""
 
     expressway: int
     direction: int
@@ -43,11 +53,8 @@ class Direction(NamedTuple):
     lane_reports: NDArray[np.int64]
     lane_speeds: NDArray[np.int64]
     top_speed: int
-    number: NDArray[np.int32]
-    started: NDArray[np.int32]
-    ended: NDArray[np.int32]
-    entrance: NDArray[np.int32]
-    left_by: NDArray[np.int32]
+    # With a report in these minutes.
+    trips: int
     accidents: list[Accident]
 
 
@@ -55,12 +62,20 @@ def part_name(expressway: int, direction: int) -> str:
     return f"part-{expressway}-{direction}"
 
 
+def trips_name(expressway: int, direction: int) -> str:
+    return f"trips-{expressway}-{direction}.npy"
+
+
+def cells_name(expressway: int, direction: int) -> str:
+    return f"cells-{expressway}-{direction}.npy"
+
+
 def _map_position(place: NDArray[np.int32], direction: int) -> NDArray[np.int32]:
     return place if direction == 0 else np.int32(ROAD - 1) - place
 
 
 def simulate_direction(settings: Settings, expressway: int, direction: int, folder: Path) -> Direction:
-    """Writes the reports, four integers each (second, trip, Pos, Spd * 8 + Lane), and the cells of the plots.
+    """Writes the reports, four integers each (second, trip, Pos, Spd * 8 + Lane), the trips, the plots' cells.
 
     The minutes done so far are the length of the file `progress-...`.
     """
@@ -98,19 +113,9 @@ def simulate_direction(settings: Settings, expressway: int, direction: int, fold
             for layer, weights in enumerate((None, speed)):
                 filled = np.bincount(cell, weights=weights, minlength=halves * CELLS)
                 cells[layer, at * halves : (at + 1) * halves] = filled.reshape(halves, CELLS)
-    np.save(folder / f"cells-{expressway}-{direction}.npy", cells)
-    began = progress.started >= 0
-    left_by = progress.left_by[began]
-    happened = accidents.happened >= 0
-    position = _map_position(accidents.place[happened].astype(np.int32), direction)
-    times = [
-        np.where(column[happened] < settings.seconds, column[happened], -1)
-        for column in (accidents.happened, accidents.detected, accidents.cleared)
-    ]
-    entrance = trips.entrance[began]
-    if direction:
-        entrance = np.int32(SEGMENTS - 1) - entrance
-        left_by = np.where(left_by < 0, left_by, np.int32(SEGMENTS - 1) - left_by)
+    np.save(folder / cells_name(expressway, direction), cells)
+    _save_trips(folder / trips_name(expressway, direction), trips, progress, direction)
+    seen = (progress.started >= 0) & ((progress.ended < 0) | (progress.ended >= settings.first_kept))
     return Direction(
         expressway,
         direction,
@@ -118,13 +123,30 @@ def simulate_direction(settings: Settings, expressway: int, direction: int, fold
         lane_reports,
         lane_speeds,
         top_speed,
-        trips.number[began],
-        progress.started[began],
-        progress.ended[began],
-        entrance,
-        left_by,
-        [
-            Accident(expressway, direction, int(lane), int(where), *(int(time) for time in when))
-            for lane, where, *when in zip(accidents.lane[happened], position, *times, strict=True)
-        ],
+        int(seen.sum()),
+        list(_happened(accidents, settings, expressway, direction)),
     )
+
+
+def _save_trips(path: Path, trips: Trips, progress: Progress, direction: int) -> None:
+    """Of those that started: number, start, end or -1, entrance and exit on the map."""
+    entrance, left_by = trips.entrance, progress.left_by
+    if direction:
+        entrance, left_by = SEGMENTS - 1 - entrance, SEGMENTS - 1 - left_by
+    table = np.stack([trips.number, progress.started, progress.ended, entrance, left_by]).astype(np.int32)
+    np.save(path, table[:, progress.started >= 0])
+
+
+def _happened(
+    accidents: Accidents, settings: Settings, expressway: int, direction: int
+) -> Iterator[Accident]:
+    for at in np.flatnonzero(accidents.happened >= 0):
+        times = [int(column[at]) for column in (accidents.happened, accidents.detected, accidents.cleared)]
+        position = int(_map_position(accidents.place[at : at + 1].astype(np.int32), direction)[0])
+        yield Accident(
+            expressway,
+            direction,
+            int(accidents.lane[at]),
+            position,
+            *(time if time < settings.seconds else -1 for time in times),
+        )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from aurora.linear_road.simulator.direction import Direction
+from aurora.linear_road.simulator.returning import Numbered
 from aurora.linear_road.simulator.settings import Settings
 from aurora.linear_road.simulator.write import Written, file_name
 
@@ -40,11 +41,7 @@ def _traffic(directions: Sequence[Direction]) -> dict[str, Any]:
 
 
 def summary(
-    settings: Settings,
-    directions: Sequence[Direction],
-    written: Sequence[Written],
-    cars: Sequence[int],
-    returning: int,
+    settings: Settings, directions: Sequence[Direction], written: Sequence[Written], numbered: Numbered
 ) -> dict[str, Any]:
     """Times are those of the files: with --last they count from the first kept second."""
     shift = settings.first_kept
@@ -55,8 +52,8 @@ def summary(
             {
                 "file": file_name(one.expressway),
                 "reports": int(sum(each.reports.sum() for each in mine)),
-                "cars": cars[one.expressway],
-                "trips": sum(_trips(each, shift) for each in mine),
+                "cars": numbered.cars[one.expressway],
+                "trips": sum(each.trips for each in mine),
                 "queries": {str(kind): count for kind, count in one.queries.items()},
                 "traffic": _traffic(mine),
             }
@@ -71,9 +68,9 @@ def summary(
         },
         "counts": {
             "reports": sum(each["reports"] for each in expressways),
-            "cars": sum(cars),
+            "cars": sum(numbered.cars),
             "trips": sum(each["trips"] for each in expressways),
-            "returning_cars": returning,
+            "returning_cars": numbered.returning,
             "queries": {kind: sum(each["queries"][kind] for each in expressways) for kind in ("2", "3", "4")},
         },
         "traffic": _traffic(directions),
@@ -94,7 +91,3 @@ def summary(
 
 def _moved(second: int, shift: int) -> int | None:
     return None if second < 0 else second - shift
-
-
-def _trips(direction: Direction, first_kept: int) -> int:
-    return int(((direction.ended < 0) | (direction.ended >= first_kept)).sum())

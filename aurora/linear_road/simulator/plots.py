@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.linear_road.simulator.direction import CELL, CELLS
+from aurora.linear_road.simulator.direction import CELL, CELLS, cells_name
 
 __all__ = ["draw_page", "page_name"]
 
@@ -38,7 +38,7 @@ def draw_page(folder: Path, expressway: int, accidents: list[dict[str, Any]]) ->
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    cells = [np.load(folder / f"cells-{expressway}-{direction}.npy") for direction in (0, 1)]
+    cells = [np.load(folder / cells_name(expressway, direction)) for direction in (0, 1)]
     figure, axes = pyplot.subplots(3, 2, figsize=(15, 17), layout="constrained")
     figure.suptitle(f"Linear Road, expressway {expressway}")
     flows = []
@@ -97,10 +97,12 @@ def _draw_accident(
         left, right = max(cell - behind, 0), min(cell + beyond, CELLS)
         window = cells[accident["direction"]][:, first:last, left:right].astype(float)
         # A jam that was there before hides the wave: what counts is free traffic that comes to a stand.
+        (cars_before, speeds_before), (cars, speeds) = (
+            part.sum(axis=(1, 2)) for part in np.split(window, [half - first], axis=1)
+        )
+        fall = speeds_before / max(cars_before, 1) - speeds / max(cars, 1)
+        weight = fall * np.sqrt(cars)
         speed = _speed(window[0], window[1])
-        before, after = speed[: 2 * MINUTES_BEFORE], speed[2 * MINUTES_BEFORE :]
-        fall = 0.0 if not before.size or not after.size else np.nanmean(before) - np.nanmean(after)
-        weight = fall * np.sqrt(window[0].sum())
         if best is None or weight > best[0]:
             best = (
                 weight,

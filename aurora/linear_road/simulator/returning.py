@@ -1,15 +1,17 @@
 """Which trips one car makes: a tenth of the cars comes back for a second one, some on another expressway."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.linear_road.simulator.direction import Direction
+from aurora.linear_road.simulator.direction import trips_name
 from aurora.linear_road.simulator.settings import Settings
 from aurora.linear_road.simulator.trips import random_stream
 
-__all__ = ["number_cars", "second_trips"]
+__all__ = ["Numbered", "number_cars"]
 
 # Of a hundred cars ten make two trips, so of 110 trips ten are second ones.
 SECOND_TRIPS = 1 / 11
@@ -18,78 +20,90 @@ LEAST_STAY, MOST_STAY = 300, 1800
 # A car comes back in the tenth of the road where it left.
 NEIGHBOURHOOD = 10
 
-Trip = NDArray[np.int64]
+Ints = NDArray[np.int32]
 
 
-def _table(directions: Sequence[Direction]) -> Trip:
-    """All trips: expressway, direction, number, start, end, entrance, exit."""
-    tables = [
-        np.stack(
-            [
-                np.full(len(each.number), each.expressway),
-                np.full(len(each.number), each.direction),
-                each.number,
-                each.started,
-                each.ended,
-                each.entrance,
-                each.left_by,
-            ],
-            axis=1,
-        ).astype(np.int64)
-        for each in directions
-    ]
-    return np.concatenate(tables)
+class Numbered(NamedTuple):
+    """VIDs by expressway and trip number (-1: no report is kept), cars first seen on each, cars that return."""
+
+    vids: Ints
+    cars: list[int]
+    returning: int
 
 
-def second_trips(settings: Settings, directions: Sequence[Direction]) -> Trip:
-    """Pairs of trips of one car: (expressway, number) of the first and of the second.
+class _Trips(NamedTuple):
+    expressway: Ints
+    direction: Ints
+    number: Ints
+    started: Ints
+    ended: Ints
+    entrance: Ints
+    left_by: Ints
+
+
+def _read_trips(settings: Settings, folder: Path) -> _Trips:
+    tables = []
+    for expressway in range(settings.expressways):
+        for direction in (0, 1):
+            table = np.load(folder / trips_name(expressway, direction))
+            where = np.tile(np.array([[expressway], [direction]], np.int32), table.shape[1])
+            tables.append(np.concatenate([where, table]))
+    return _Trips(*np.concatenate(tables, axis=1))
+
+
+def _by_spot(
+    first_spots: Ints, first_order: Ints, second_spots: Ints, second_order: Ints
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The indices of both that belong to one spot, each in its order."""
+    first = np.lexsort((first_order, first_spots))
+    second = np.lexsort((second_order, second_spots))
+    for spot in np.unique(first_spots):
+        yield (
+            first[slice(*np.searchsorted(first_spots[first], (spot, spot + 1)))],
+            second[slice(*np.searchsorted(second_spots[second], (spot, spot + 1)))],
+        )
+
+
+def _second_trips(settings: Settings, trips: _Trips) -> NDArray[np.intp]:
+    """Pairs of trips of one car, the first and the second.
 
     Trips are simulated without knowing their car, so a car's second trip is simply one that starts, the other
     way and near by, some minutes after its first has ended. No plan has to foresee how long a trip takes.
     """
-    trips = _table(directions)
+    count = len(trips.number)
     stream = random_stream(settings.seed, settings.expressways)
-    may_return = stream.random(len(trips)) < 0.5
-    moves = stream.random(len(trips)) < ELSEWHERE
-    ready = trips[:, 4] + stream.integers(LEAST_STAY, MOST_STAY, len(trips))
-    firsts = np.flatnonzero(may_return & (trips[:, 4] >= 0) & (ready < settings.seconds))
+    may_return = stream.random(count) < 0.5
+    moves = stream.random(count) < ELSEWHERE
+    ready = trips.ended + stream.integers(LEAST_STAY, MOST_STAY, count).astype(np.int32)
+    firsts = np.flatnonzero(may_return & (trips.ended >= 0))
     seconds = np.flatnonzero(~may_return)
     # Where and which way each car would come back, and each candidate sets out.
-    back_on = (trips[firsts, 0] + moves[firsts]) % settings.expressways
-    back = (back_on * 2 + 1 - trips[firsts, 1]) * NEIGHBOURHOOD + trips[firsts, 6] // NEIGHBOURHOOD
-    out = (trips[seconds, 0] * 2 + trips[seconds, 1]) * NEIGHBOURHOOD + trips[seconds, 5] // NEIGHBOURHOOD
-    pairs = []
-    for spot in np.unique(back):
-        homes, chances = firsts[back == spot], seconds[out == spot]
-        homes = homes[np.argsort(ready[homes], kind="stable")]
-        chances = chances[np.argsort(trips[chances, 3], kind="stable")]
+    road = (trips.expressway[firsts] + moves[firsts]) % np.int32(settings.expressways)
+    back = (road * 2 + 1 - trips.direction[firsts]) * NEIGHBOURHOOD + trips.left_by[firsts] // NEIGHBOURHOOD
+    out = trips.expressway * 2 + trips.direction
+    out = out[seconds] * NEIGHBOURHOOD + trips.entrance[seconds] // NEIGHBOURHOOD
+    pairs = [np.empty((0, 2), np.intp)]
+    for homes, chances in _by_spot(back, ready[firsts], out, trips.started[seconds]):
         # Each takes the first trip that nobody before it has taken.
         turn = np.arange(len(homes))
-        found = np.searchsorted(trips[chances, 3], ready[homes])
+        found = np.searchsorted(trips.started[seconds[chances]], ready[firsts[homes]])
         found = np.maximum.accumulate(found - turn) + turn
-        homes, found = homes[found < len(chances)], found[found < len(chances)]
-        pairs.append(np.concatenate([trips[homes][:, [0, 2]], trips[chances[found]][:, [0, 2]]], axis=1))
-    all_pairs = np.concatenate(pairs) if pairs else np.empty((0, 4), np.int64)
-    wanted = min(round(SECOND_TRIPS * len(trips)), len(all_pairs))
+        fits = found < len(chances)
+        pairs.append(np.stack([firsts[homes[fits]], seconds[chances[found[fits]]]], axis=1))
+    all_pairs = np.concatenate(pairs)
+    wanted = min(round(SECOND_TRIPS * count), len(all_pairs))
     return all_pairs[np.sort(stream.choice(len(all_pairs), wanted, replace=False))]
 
 
-def number_cars(
-    settings: Settings, directions: Sequence[Direction]
-) -> tuple[list[NDArray[np.int32]], list[int], int]:
-    """The VIDs of the trips by expressway (-1: not seen), the cars first seen on each, those that come back.
-
-    Only cars with reports in the kept minutes get one: 0, 1, 2, ... by expressway and time.
-    """
-    pairs = second_trips(settings, directions)
-    trips = _table(directions)
-    size = int(trips[:, 2].max(initial=-1)) + 1
-    seen = np.zeros((settings.expressways, size), bool)
-    visible = trips[(trips[:, 4] < 0) | (trips[:, 4] >= settings.first_kept)]
-    seen[visible[:, 0], visible[:, 2]] = True
-    pairs = pairs[seen[pairs[:, 0], pairs[:, 1]] & seen[pairs[:, 2], pairs[:, 3]]]
-    new = seen.copy()
-    new[pairs[:, 2], pairs[:, 3]] = False
-    vids = np.where(new, np.cumsum(new.ravel()).reshape(new.shape) - 1, -1).astype(np.int32)
-    vids[pairs[:, 2], pairs[:, 3]] = vids[pairs[:, 0], pairs[:, 1]]
-    return list(vids), [int(count) for count in new.sum(axis=1)], len(pairs)
+def number_cars(settings: Settings, folder: Path) -> Numbered:
+    """VIDs are 0, 1, 2, ... by expressway and time, for the cars with reports in the kept minutes."""
+    trips = _read_trips(settings, folder)
+    pairs = _second_trips(settings, trips)
+    seen = (trips.ended < 0) | (trips.ended >= settings.first_kept)
+    first, second = pairs[seen[pairs].all(axis=1)].T
+    new = np.zeros((settings.expressways, int(trips.number.max(initial=-1)) + 1), bool)
+    new[trips.expressway[seen], trips.number[seen]] = True
+    new[trips.expressway[second], trips.number[second]] = False
+    vids = np.where(new, np.cumsum(new).reshape(new.shape) - 1, -1).astype(np.int32)
+    vids[trips.expressway[second], trips.number[second]] = vids[trips.expressway[first], trips.number[first]]
+    return Numbered(vids, [int(cars) for cars in new.sum(axis=1)], len(first))

@@ -81,14 +81,14 @@ def simulate(
                 for direction in (0, 1)
             ]
         )
-        vids, cars, returning = number_cars(settings, directions)
+        numbered = number_cars(settings, folder)
         jobs = []
         for expressway in range(settings.expressways):
-            np.save(folder / f"vids-{expressway}.npy", vids[expressway])
+            np.save(folder / f"vids-{expressway}.npy", numbered.vids[expressway])
             counts = np.stack([each.reports for each in directions if each.expressway == expressway])
             jobs.append(_WriteJob(settings, expressway, counts, folder))
         written = runner(jobs)
-        result = summary(settings, directions, written, cars, returning)
+        result = summary(settings, directions, written, numbered)
         names = [file_name(expressway) for expressway in range(settings.expressways)]
         if plots:
             for expressway in range(settings.expressways):
