@@ -1,0 +1,1 @@
+"""Where results go: files, folders of parts, the console, a function."""

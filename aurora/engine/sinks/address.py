@@ -1,0 +1,67 @@
+"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, console, or a function."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.schema import Schema
+from aurora.engine.sinks.encode import to_csv
+from aurora.engine.sinks.files import FileSink
+from aurora.engine.sinks.parts import PartSink
+from aurora.errors import AuroraError
+
+__all__ = ["CallbackSink", "Sink", "open_sink"]
+
+Callback = Callable[[pa.RecordBatch], Any]
+
+
+@dataclass(frozen=True)
+class CallbackSink:
+    """Calls a function of the user's with the rows of each batch; after a crash a batch may come again."""
+
+    function: Callback
+
+
+Sink = FileSink | PartSink | CallbackSink
+
+
+def open_sink(name: str, address: object, schema: Schema) -> Sink:
+    """A path that ends in .csv or .jsonl is one file, any other a folder of parts."""
+    if callable(address):
+        return CallbackSink(address)
+    text = str(address)
+    if text == "console":
+        return CallbackSink(_Console(name))
+    kind, colon, path = text.partition(":")
+    if not colon or kind not in ("csv", "json", "parquet") or not path:
+        raise AuroraError(
+            f"sink {name}: '{text}' is no address; write csv:PATH, json:PATH, parquet:PATH or console"
+        )
+    path = os.path.abspath(path)
+    whole = (kind == "csv" and path.endswith(".csv")) or (
+        kind == "json" and path.endswith((".jsonl", ".json"))
+    )
+    parent = path
+    while not os.path.exists(parent):
+        parent = os.path.dirname(parent)
+    if not os.access(parent, os.W_OK):
+        raise AuroraError(f"sink {name}: {parent} cannot be written to; choose another path")
+    if whole and os.path.isdir(path):
+        raise AuroraError(f"sink {name}: {path} is a folder; name a file in it")
+    if not whole and os.path.exists(path) and not os.path.isdir(path):
+        raise AuroraError(f"sink {name}: {path} is a file; a folder of parts needs another name")
+    return FileSink(path, kind, schema) if whole else PartSink(path, kind)
+
+
+class _Console:
+    """Prints rows as CSV with the output's name in front, so that they can be piped."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, rows: pa.RecordBatch) -> None:
+        for line in to_csv(rows).decode().splitlines():
+            print(f"{self._name}: {line}", flush=True)

@@ -1,0 +1,85 @@
+"""Arrow batches as CSV or JSON lines, column by column."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["csv_header", "to_csv", "to_json"]
+
+# Arrow counts the bytes of a string column in 32 bits: longer batches are written in slices.
+SLICE = 250_000
+
+
+def csv_header(schema: pa.Schema) -> bytes:
+    return to_csv(pa.RecordBatch.from_arrays([pa.array([name]) for name in schema.names], names=schema.names))
+
+
+def to_csv(rows: pa.RecordBatch) -> bytes:
+    """Lines without a header; null is empty, an empty string is two quotes."""
+    return b"".join(_lines([_csv_cells(column) for column in part.columns], ",") for part in _slices(rows))
+
+
+def to_json(rows: pa.RecordBatch) -> bytes:
+    """An object a line with all fields; NaN and infinities, which JSON does not know, as null."""
+    pieces = []
+    for part in _slices(rows):
+        cells = []
+        for number, (name, column) in enumerate(zip(rows.schema.names, part.columns, strict=True)):
+            before = ("{" if number == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": "
+            cells += [pa.repeat(before, part.num_rows), _json_cells(column)]
+        cells.append(pa.repeat("}", part.num_rows))
+        pieces.append(_lines(cells, ""))
+    return b"".join(pieces)
+
+
+def _slices(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows.num_rows, SLICE):
+        yield rows.slice(start, SLICE)
+
+
+def _lines(cells: list[pa.Array], between: str) -> bytes:
+    """The cells of each row joined: the bytes of the resulting column are those of the file."""
+    joined = pc.binary_join_element_wise(*cells, between, null_handling="replace", null_replacement="")
+    ended = pc.binary_join_element_wise(joined, "", "\n")
+    offsets = np.frombuffer(ended.buffers()[1], np.int32)[ended.offset : ended.offset + len(ended) + 1]
+    return bytes(memoryview(ended.buffers()[2])[offsets[0] : offsets[-1]]) if len(ended) else b""
+
+
+def _csv_cells(column: pa.Array) -> pa.Array:
+    if not pa.types.is_string(column.type):
+        return _plain(column)
+    special = pc.fill_null(pc.or_(pc.match_substring_regex(column, '[,"\n\r]'), pc.equal(column, "")), False)
+    if not pc.any(special).as_py():
+        return column
+    quoted = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
+    return pc.if_else(special, quoted, column)
+
+
+def _json_cells(column: pa.Array) -> pa.Array:
+    if pa.types.is_string(column.type):
+        encoded = column.dictionary_encode()
+        words = pa.array(
+            [json.dumps(word, ensure_ascii=False) for word in encoded.dictionary.to_pylist()], pa.string()
+        )
+        return pc.fill_null(words.take(encoded.indices), "null")
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
+    text = _plain(column)
+    if pa.types.is_temporal(column.type):
+        text = pc.binary_join_element_wise('"', text, '"', "")
+    return pc.fill_null(text, "null")
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Numbers, truth values and times as text: doubles with a point, times without a zone, which is UTC."""
+    if pa.types.is_timestamp(column.type):
+        text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%d %H:%M:%S")
+        return pc.replace_substring_regex(text, r"\.?0+$", "")
+    text = column.cast(pa.string())
+    if pa.types.is_floating(column.type):
+        whole = pc.match_substring_regex(text, r"^-?\d+$")
+        return pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
+    return text

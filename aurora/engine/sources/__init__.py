@@ -1,0 +1,1 @@
+"""Where tuples come from: files, folders, sockets, memory. Each source reads straight into trains."""

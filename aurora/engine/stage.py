@@ -1,0 +1,82 @@
+"""One stage at work: trains in, boxes one after the other, trains out. Knows nothing of Spark."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Moment, State, Turn
+from aurora.engine.buckets import split
+from aurora.engine.plan import Entry, Plan
+from aurora.network.network import Port
+
+__all__ = ["BoxCounts", "departures", "run_stage"]
+
+
+@dataclass
+class BoxCounts:
+    """What one call of a box did: tuples in and out, nanoseconds, tuples left out by reason."""
+
+    taken: int = 0
+    given: int = 0
+    nanoseconds: int = 0
+    discarded: Counter[str] = field(default_factory=Counter)
+
+
+def run_stage(
+    plan: Plan,
+    number: int,
+    arrived: dict[Entry | Port, list[Train]],
+    state: State,
+    moment: Moment,
+    primary: bool = True,
+) -> tuple[dict[Port, Train], dict[str, BoxCounts]]:
+    """Calls every box of the stage once; gives the streams that were made here (and in stage 0 the inputs)."""
+    stage = plan.stages[number]
+    # Streams by the port where they were made, and those from earlier stages by their entry.
+    here: dict[Port | Entry, Train] = {key: _joined(trains) for key, trains in arrived.items() if trains}
+    counts: dict[str, BoxCounts] = {}
+    for box, wires in zip(stage.boxes, stage.wiring, strict=True):
+        streams = [port for port in box.inputs if port in plan.schemas]
+        inputs = tuple(
+            _train(plan, port, here.get(port if entry is None else entry))
+            for port, entry in zip(streams, wires, strict=True)
+        )
+        turn = Turn(
+            state.within(f"{box.name}/"), moment, primary=primary, relations=state.within("relation/")
+        )
+        started = time.perf_counter_ns()
+        outputs = box.operator.call(inputs, turn)
+        counts[box.name] = BoxCounts(
+            sum(map(len, inputs)),
+            sum(len(train) for train in outputs.values()),
+            time.perf_counter_ns() - started,
+            turn.discarded,
+        )
+        for port, train in outputs.items():
+            here[Port(box.name, port)] = train
+    return {port: train for port, train in here.items() if isinstance(port, Port)}, counts
+
+
+def _joined(trains: list[Train]) -> Train:
+    """The trains of one stream as one, in the order of arrival."""
+    filled = sorted((train for train in trains if len(train)), key=lambda train: int(train.keys[0, 0]))
+    return Train.concat(filled).arranged() if filled else trains[0]
+
+
+def _train(plan: Plan, port: Port, train: Train | None) -> Train:
+    if train is None:
+        return Train.empty(plan.schemas[port].arrow(), plan.depths[port])
+    return train.deepened(plan.depths[port])
+
+
+def departures(
+    plan: Plan, number: int, here: dict[Port, Train], buckets: int
+) -> Iterator[tuple[int, int, Train]]:
+    """What leaves the stage for later ones: (number of the entry, bucket, train)."""
+    for index, entry in enumerate(plan.entries):
+        train = here.get(entry.port)
+        if train is not None and entry.stage > number and plan.made_in[entry.port] == number:
+            for bucket, part in split(train, entry.spread, buckets):
+                yield index, bucket, part

@@ -1,0 +1,113 @@
+"""The rows that Spark carries: trains and notes on their way to a stage or to the sinks."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Moment
+from aurora.engine.buckets import labels
+from aurora.engine.plan import Plan
+from aurora.engine.sinks.parts import PartSink
+from aurora.engine.stage import BoxCounts, departures
+from aurora.network.network import Port
+
+__all__ = ["COUNTS", "PARTS", "REJECTED", "SINKS", "SQL", "TOKEN", "Job", "Wagon", "output_lane"]
+
+SQL = "bucket int, stage int, lane int, payload binary"
+ARROW = pa.schema(
+    [("bucket", pa.int32()), ("stage", pa.int32()), ("lane", pa.int32()), ("payload", pa.binary())]
+)
+
+# Lanes from 0 on are the entries of the plan; the others:
+TOKEN = -1  # the moment of the batch, once for every bucket of every stage
+COUNTS = -2  # what the boxes did
+REJECTED = -3  # rows that could not be read
+PARTS = -4  # files that a stage has written for a folder of parts
+OUTPUT = -10  # the outputs: -10, -11, ..
+
+# The stage number of what goes to the sinks.
+SINKS = 1_000_000
+
+
+def output_lane(number: int) -> int:
+    return OUTPUT - number
+
+
+@dataclass(frozen=True)
+class Wagon:
+    """`bucket` is the label by which Spark groups, `stage` where it is unloaded."""
+
+    bucket: int
+    stage: int
+    lane: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every task must know: the plan, the number of buckets, and the outputs that tasks write themselves."""
+
+    plan: Plan
+    buckets: int
+    parts: dict[str, PartSink]
+
+    def loaded(
+        self, number: int, here: dict[Port, Train], counts: dict[str, BoxCounts], label: int
+    ) -> Iterator[Wagon]:
+        """All that leaves a stage."""
+        marks = labels(self.buckets)
+        for index, bucket, train in departures(self.plan, number, here, self.buckets):
+            yield Wagon(marks[bucket], self.plan.entries[index].stage, index, train.to_bytes())
+        for index, (name, port) in enumerate(self.plan.outputs):
+            result = here.get(port)
+            if result is None or not len(result) or self.plan.made_in[port] != number:
+                continue
+            if name in self.parts:
+                yield Wagon(label, SINKS, PARTS, _json({"output": name, **self.parts[name].write(result)}))
+            else:
+                yield Wagon(label, SINKS, output_lane(index), result.to_bytes())
+        if counts:
+            yield Wagon(label, SINKS, COUNTS, _json({name: _counts(count) for name, count in counts.items()}))
+
+    def tokens(self, stage: int, moment: Moment) -> Iterator[Wagon]:
+        """The moment for each bucket of a stage; behind the last stage, once, for the sinks."""
+        payload = _json({"now": moment.now, "before": moment.before, "end": moment.end})
+        if stage >= len(self.plan.stages):
+            yield Wagon(0, SINKS, TOKEN, payload)
+        else:
+            for label in labels(self.buckets):
+                yield Wagon(label, stage, TOKEN, payload)
+
+
+def moment_of(payload: bytes) -> Moment:
+    return Moment(**json.loads(payload))
+
+
+def to_arrow(wagons: Iterable[Wagon]) -> pa.RecordBatch:
+    listed = list(wagons)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([wagon.bucket for wagon in listed], pa.int32()),
+            pa.array([wagon.stage for wagon in listed], pa.int32()),
+            pa.array([wagon.lane for wagon in listed], pa.int32()),
+            pa.array([wagon.payload for wagon in listed], pa.binary()),
+        ],
+        schema=ARROW,
+    )
+
+
+def _counts(count: BoxCounts) -> dict[str, Any]:
+    return {
+        "taken": count.taken,
+        "given": count.given,
+        "nanoseconds": count.nanoseconds,
+        "discarded": dict(count.discarded),
+    }
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content).encode()
