@@ -113,12 +113,16 @@ def receive_all(host: str, port: int, counted: list[int]) -> None:
 
 def measure_drive(data: Path, copies: int, start: int, last: int) -> None:
     """The driver to a receiver that only counts, in another thread."""
-    receiver = TcpReceiver("127.0.0.1", 0)
     counted: list[int] = []
-    reader = threading.Thread(target=receive_all, args=("127.0.0.1", receiver.port, counted))
-    reader.start()
+    readers: list[threading.Thread] = []
+
+    def listening(port: int) -> None:
+        readers.append(threading.Thread(target=receive_all, args=("127.0.0.1", port, counted)))
+        readers[0].start()
+
+    receiver = TcpReceiver("127.0.0.1", 0, listening)
     report = drive(data, receiver, replicate=copies, start_at=start, stop_at=last)
-    reader.join()
+    readers[0].join()
     print(f"drive, {copies} copies: {report.summary()}; received {counted[0]:,}")
 
 

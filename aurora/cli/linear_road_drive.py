@@ -28,9 +28,9 @@ def drive(
     Example: aurora linear-road drive --data traffic --to tcp:127.0.0.1:7000 --speed 10
     """
     console = Console(stderr=True)
-    receiver = driver.receiver_for(to)
-    if isinstance(receiver, driver.TcpReceiver):
-        console.print(f"waiting for a client on port {receiver.port}", highlight=False)
+    receiver = driver.receiver_for(
+        to, lambda port: console.print(f"waiting for a client on port {port}", highlight=False)
+    )
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("driving", total=None)

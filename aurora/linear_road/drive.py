@@ -78,21 +78,29 @@ class FolderReceiver:
 
 
 class TcpReceiver:
-    """Listens, waits for one client and sends it CSV lines; a slow client makes the sending wait."""
+    """Listens once the data are read, and sends CSV lines to one client; a slow one makes the sending wait."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, listening: Callable[[int], None] = lambda _port: None) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.socket(family, socket.SOCK_STREAM)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            self._listener = socket.create_server((host, port))
+            self._listener.bind((host, port))
         except (OSError, OverflowError) as fault:
+            self._listener.close()
             raise AuroraError(
                 f"cannot listen on {host}:{port}: {fault}; give another tcp:HOST:PORT"
             ) from None
         self.port: int = self._listener.getsockname()[1]
+        self._listening = listening
         self._client: socket.socket | None = None
         self._lines = b""
         self._second = 0
 
     def open(self) -> None:
+        # Not before the data are read: the client's clock starts when it is connected, as ours does.
+        self._listener.listen(1)
+        self._listening(self.port)
         self._client, _ = self._listener.accept()
         self._client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -125,14 +133,14 @@ class TcpReceiver:
             self._client.close()
 
 
-def receiver_for(target: str) -> Receiver:
-    """The receiver that dir:PATH or tcp:HOST:PORT names."""
+def receiver_for(target: str, listening: Callable[[int], None] = lambda _port: None) -> Receiver:
+    """The receiver that dir:PATH or tcp:HOST:PORT names; `listening` hears the port when a client may come."""
     kind, _, place = target.partition(":")
     host, _, port = place.rpartition(":")
     if kind == "dir" and place:
         return FolderReceiver(Path(place))
     if kind == "tcp" and host and port.isdigit():
-        return TcpReceiver(host, int(port))
+        return TcpReceiver(host.strip("[]"), int(port), listening)
     raise AuroraError(f"cannot deliver to {target!r}: give dir:PATH or tcp:HOST:PORT")
 
 

@@ -157,20 +157,22 @@ def test_a_disk_that_fills_is_one_line_and_leaves_whole_files(tmp_path, monkeypa
 @pytest.mark.parametrize("greeting", [b"", b"hello, and something that the driver never reads"])
 def test_over_tcp_a_client_gets_every_line(tmp_path, greeting):
     write(tmp_path)
-    receiver = TcpReceiver("127.0.0.1", 0)
-    got = []
+    got, readers = [], []
 
-    def client():
-        with socket.create_connection(("127.0.0.1", receiver.port)) as connection:
+    def client(port):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(greeting)
             with connection.makefile("r") as stream:
                 got.extend(line.rstrip("\n") for line in stream)
 
-    reader = threading.Thread(target=client)
-    reader.start()
+    def start(port):
+        readers.append(threading.Thread(target=client, args=(port,)))
+        readers[0].start()
+
+    receiver = receiver_for("tcp:127.0.0.1:0", start)
     clock = VirtualClock()
     report = drive(tmp_path, receiver, clock=clock.now, sleep=clock.sleep, replicate=2)
-    reader.join()
+    readers[0].join()
     assert len(got) == report.tuples == 2 * len(TRAFFIC.lines())
     times = [int(line.split(",")[1]) for line in got]
     assert times == sorted(times)
@@ -178,12 +180,16 @@ def test_over_tcp_a_client_gets_every_line(tmp_path, greeting):
 
 def test_a_client_that_goes_away_is_one_line(tmp_path):
     write(tmp_path, crowd(8, cars=400, seconds=400))
-    receiver = TcpReceiver("127.0.0.1", 0)
-    client = socket.create_connection(("127.0.0.1", receiver.port))
+    clients = []
+    receiver = TcpReceiver(
+        "127.0.0.1", 0, lambda port: clients.append(socket.create_connection(("127.0.0.1", port)))
+    )
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", receiver.port))
     clock = VirtualClock()
 
     def sleep(seconds):
-        client.close()
+        clients[0].close()
         clock.sleep(seconds)
 
     with pytest.raises(AuroraError, match="the receiver went away in second"):

@@ -1,5 +1,6 @@
 """The validator agrees with the plain rules, and finds each injected fault, exactly."""
 
+import csv
 import json
 from collections import Counter
 from dataclasses import asdict
@@ -289,9 +290,10 @@ def test_travel_within_five_percent(spark, tmp_path):
     verdict = validate(spark, data.parent, output, history=tmp_path / "weeks", replicate=2, rejects=rejects)
     assert faults(verdict) == {("travel time", "wrong"): 2}
     assert verdict.rejected == 1
-    assert (
-        rejects.read_text().splitlines()[1].startswith(f"any.csv,{len(traffic.lines()) + 1},DOW out of range")
-    )
+    with rejects.open(newline="") as file:
+        header, row = csv.reader(file)
+    assert header == ["file", "line", "reason", "text"]
+    assert row == ["any.csv", str(len(traffic.lines()) + 1), "DOW out of range: 0, 1..7 expected", bad]
 
 
 @pytest.mark.parametrize(
