@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from aurora.cli import linear_road
+from aurora.cli import linear_road, networks
 from aurora.errors import AuroraError
 
 app = typer.Typer(
@@ -14,6 +14,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Aurora on Spark: a stream data manager, with the benchmarks that measure one.",
 )
+app.command("run")(networks.run_network)
+app.command("check")(networks.check)
+app.command("explain")(networks.explain)
 app.add_typer(linear_road.app, name="linear-road")
 
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 
-__all__ = ["Result", "Settings", "run", "train_query"]
+__all__ = ["Result", "Settings", "explain_plan", "run", "train_query"]
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,6 @@ def _checkpoint(plan: Plan, sinks: dict[str, Sink], settings: Settings) -> Path:
     else:
         paths = [sink.path for name, sink in sinks.items() if isinstance(sink, FileSink | PartSink)]
         if not paths:
-            import tempfile
-
             return Path(tempfile.mkdtemp(prefix="aurora-"))
         folder = Path(os.path.dirname(paths[0])) / f".{os.path.basename(paths[0])}.checkpoint"
     if settings.fresh:
@@ -220,6 +219,13 @@ def train_query(spark: SparkSession, admission: Admission) -> DataFrame:
             StageProcessor(job, stage.number), wagons.schema, "append", "none"
         )
     return wagons
+
+
+def explain_plan(plan: Plan) -> str:
+    """Spark's physical plan for the network, without running it."""
+    spark = spark_session("aurora explain")
+    admission = Admission(Job(plan, _cores(None), {}), {}, 1, 1)
+    return str(train_query(spark, admission)._explain_string())
 
 
 def _start(spark: SparkSession, bound: _Bound, commits: Commits) -> StreamingQuery:

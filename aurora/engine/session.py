@@ -3,10 +3,12 @@
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-__all__ = ["spark_session"]
+__all__ = ["log_path", "spark_session"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -50,4 +52,31 @@ def spark_session(
     }
     for key, value in {**defaults, **(settings or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _quiet_launch():
+        return builder.getOrCreate()
+
+
+def log_path() -> str:
+    """Where Spark and its Python workers write what they have to say."""
+    return os.path.join(tempfile.gettempdir(), f"aurora-spark-{os.getpid()}.log")
+
+
+@contextmanager
+def _quiet_launch() -> Iterator[None]:
+    """Spark's own process inherits the output channels of this one: for its start they point to the log."""
+    if SparkSession.getActiveSession() is not None:
+        yield
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(channel, os.dup(channel)) for channel in (1, 2)]
+    log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        for channel, _ in saved:
+            os.dup2(log, channel)
+        yield
+    finally:
+        os.close(log)
+        for channel, copy in saved:
+            os.dup2(copy, channel)
+            os.close(copy)
