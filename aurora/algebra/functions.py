@@ -39,11 +39,12 @@ class Whole(Protocol):
 
 
 def _ints(column: pa.Array) -> Ints:
-    return np.asarray(column.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False))
+    column = column.cast(pa.int64())
+    return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False))
 
 
 def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
-    return np.asarray(column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
+    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False))
 
 
 def _valid(column: pa.Array) -> Ints:
@@ -157,7 +158,7 @@ def winners(column: pa.Array, starts: Ints, largest: bool) -> pa.Array:
     if orderable(column.type):
         codes = order_codes(to_values(_filled(column)))
     else:
-        codes = pc.rank(column, tiebreaker="dense", null_placement="at_start").to_numpy().astype(np.int64)
+        codes = pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
     run = np.zeros(rows, np.int64)
     run[starts[1:]] = 1
     run = np.cumsum(run)
@@ -208,10 +209,9 @@ class Median:
 
 @dataclass(frozen=True)
 class Distinct:
-    """count(distinct x) and sum(distinct x)."""
+    """count(distinct x), sum(distinct x) and avg(distinct x)."""
 
-    total: bool
-    type: pa.DataType
+    of: Function
 
     def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
         column = arguments[0]
@@ -225,11 +225,8 @@ class Distinct:
         keep = np.zeros(len(codes), bool)
         keep[order[fresh]] = True
         keep &= codes >= 0
-        if not self.total:
-            return pa.array(_add(keep.astype(np.int64), starts))
         chosen = pc.if_else(pa.array(keep), column, pa.scalar(None, column.type))
-        function = Sum(pa.types.is_integer(column.type), mean=False)
-        return function.finish(function.combine(function.lift([chosen], len(column)), starts))
+        return self.of.finish(self.of.combine(self.of.lift([chosen], len(column)), starts))
 
 
 @dataclass(frozen=True)
@@ -243,18 +240,10 @@ class By:
 
 
 def function_of(call: AggregateCall) -> Function | Whole:
-    kind = call.argument.type if call.argument is not None else None
-    if call.distinct and call.function in ("count", "sum"):
-        return Distinct(call.function == "sum", call.type)
+    if call.function in ("count", "count_if", "sum", "avg"):
+        added = _added(call)
+        return Distinct(added) if call.distinct else added
     match call.function:
-        case "count":
-            return Count("rows" if call.argument is None else "values")
-        case "count_if":
-            return Count("truths")
-        case "sum":
-            return Sum(whole=pa.types.is_integer(kind), mean=False)
-        case "avg":
-            return Sum(whole=False, mean=True)
         case "min" | "bool_and":
             return Extreme(largest=False)
         case "max" | "bool_or":
@@ -270,3 +259,13 @@ def function_of(call: AggregateCall) -> Function | Whole:
         case "min_by" | "max_by":
             return By(largest=call.function == "max_by")
     raise ValueError(f"no window function computes {call.function}")
+
+
+def _added(call: AggregateCall) -> Function:
+    if call.argument is None:
+        return Count("rows")
+    if call.function == "sum":
+        return Sum(whole=pa.types.is_integer(call.argument.type), mean=False)
+    if call.function == "avg":
+        return Sum(whole=False, mean=True)
+    return Count("truths" if call.function == "count_if" else "values")

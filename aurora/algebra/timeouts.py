@@ -11,6 +11,7 @@ from aurora.algebra.kept import Kept
 from aurora.algebra.order import Admitted, Values, admit
 from aurora.algebra.train import Ints, Train, at_the_start
 from aurora.algebra.turn import Turn
+from aurora.algebra.windows import Bounds
 
 if TYPE_CHECKING:
     from aurora.algebra.aggregate import Aggregate
@@ -26,7 +27,7 @@ def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
     if not any(rows is not None and (rows.begun < limit).any() for rows in (held, kept)):  # type: ignore[operator]
         return []
     idle = admit(box.order, Train.empty(box.input.arrow(), depth), turn)
-    origin = _origins(box, held, idle, turn)
+    origin, known = _origins(box, held, idle, turn)
     waiting = held if held is not None else kept.filter(np.zeros(len(kept), bool))  # type: ignore[union-attr]
     rows = box.merge(kept, waiting, origin) if held is not None or kept is None else kept
     assert rows is not None and rows.begun is not None
@@ -41,6 +42,10 @@ def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
     group, window = rows.group[row[begins]], start[begins]
     if len(begins) == 0:
         return []
+    if not (box.windows.align or known[group].all()):
+        # From now on the group's windows lie where this one lay.
+        known[group] = True
+        turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
     both = [(group, window)] if timed is None else [timed, (group, window)]
     turn.state.put(
         "timed",
@@ -81,18 +86,14 @@ def contained(group: Ints, start: Values, in_group: Ints, in_start: Values) -> n
     return codes[len(in_group) :] <= known
 
 
-def _origins(box: "Aggregate", held: Kept | None, idle: Admitted, turn: Turn) -> Values:
-    """A group all of whose tuples are still held back gets its first window now, at the smallest of them."""
+def _origins(box: "Aggregate", held: Kept | None, idle: Admitted, turn: Turn) -> Bounds:
+    """Where windows start; where all tuples of a group are still held back, the smallest of them, not yet for good."""
     origin, known = box.stored_origins(len(idle.groups), idle.value.dtype, turn)
-    if box.windows.align or held is None:
-        return origin
-    firsts, _ = segments(held.group)
-    fresh = firsts[~known[held.group[firsts]]]
-    if len(fresh):
+    if held is not None and not box.windows.align:
+        firsts, _ = segments(held.group)
+        fresh = firsts[~known[held.group[firsts]]]
         origin[held.group[fresh]] = held.value[fresh]
-        known[held.group[fresh]] = True
-        turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
-    return origin
+    return origin, known
 
 
 def _timed(turn: Turn) -> tuple[Ints, Values] | None:

@@ -81,7 +81,7 @@ class Train:
         )
 
     def arranged(self) -> "Train":
-        """In the order of the keys; rows with equal keys in the order of their fields."""
+        """In the order of the keys; rows with equal keys in the order of their fields, then of their arrival times."""
         if len(self) < 2:
             return self
         order = None
@@ -101,8 +101,9 @@ class Train:
         table = pa.Table.from_batches([self.rows.take(pa.array(order[places]))])
         names = table.column_names
         table = table.append_column("#run", pa.array(run))
+        table = table.append_column("#ts", pa.array(self.arrived[order[places]]))
         sorted_places = pc.sort_indices(
-            table, sort_keys=[("#run", "ascending"), *((name, "ascending") for name in names)]
+            table, sort_keys=[(name, "ascending") for name in ("#run", *names, "#ts")]
         )
         result = order.copy()
         result[places] = order[places][sorted_places.to_numpy()]

@@ -114,6 +114,10 @@ class Windows:
         """Which values lie between two windows (where the advance is larger than the size)."""
         if self.advance <= self.size:
             return np.zeros(len(value), bool)
+        if value.dtype.kind == "f":
+            everything = np.zeros(len(value), bool)
+            held, _ = self.between(value, origin, np.arange(len(value)), (value, everything), None)
+            return np.bincount(held, minlength=len(value)) == 0
         v, o = wide(value, origin, room=float(self.advance))
         return np.asarray(((v if self.align else v - o) % self.advance) >= self.size, bool)
 

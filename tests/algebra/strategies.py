@@ -23,7 +23,7 @@ def reals() -> st.SearchStrategy[float]:
 
 
 @st.composite
-def nearly_rising(draw: Any, steps: st.SearchStrategy[Any], least: int = 0, most: int = 40) -> list[Any]:
+def nearly_rising(draw: Any, steps: st.SearchStrategy[Any], least: int = 0, most: int = 24) -> list[Any]:
     """Values that rise by and large: each is a little off a rising line."""
     count = draw(st.integers(least, most))
     pace = draw(st.sampled_from([0, 1, 1, 3]))

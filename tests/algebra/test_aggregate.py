@@ -66,7 +66,7 @@ def test_span(rows: list[Arrival], span: int, size: int, advance: int, align: bo
 
 
 @given(
-    tuples(st.lists(numbers(), max_size=30)),
+    tuples(st.lists(numbers(), max_size=20)),
     st.sampled_from([0, 1, 2, 30]),
     st.sampled_from([1, 3, 2**31, 2**40]),
     st.sampled_from([1, 2, 5, 2**31 + 1, 2**62]),
@@ -79,7 +79,7 @@ def test_extreme_values(rows: list[Arrival], slack: int, size: int, advance: int
     compare(rows, "bigint", size, advance, {"span": slack * 7}, align=align)
 
 
-@given(tuples(st.lists(numbers(32), max_size=30)), st.integers(0, 3), STEPS, STEPS, st.booleans())
+@given(tuples(st.lists(numbers(32), max_size=20)), st.integers(0, 3), STEPS, STEPS, st.booleans())
 def test_extreme_ints(rows: list[Arrival], slack: int, size: int, advance: int, align: bool) -> None:
     compare(rows, "int", size, advance, {"slack": slack}, align=align)
 
@@ -106,7 +106,7 @@ def test_doubles(
 
 
 @given(
-    tuples(st.lists(st.integers(-40, 90).map(lambda n: n * 0.1), max_size=30)),
+    tuples(st.lists(st.integers(-40, 90).map(lambda n: n * 0.1), max_size=20)),
     st.integers(0, 2),
     st.sampled_from([0.1, 0.3, 0.7]),
     st.sampled_from([0.1, 0.2, 0.7]),

@@ -44,8 +44,8 @@ class Box:
 
 
 def by_fields(out: Out) -> list[Any]:
-    """How rows of one moment are ordered: by their fields, NaN after the numbers, null after everything."""
-    return [field_key(value) for value in out[2].values()]
+    """How rows of one moment are ordered: by their fields (NaN after the numbers, null last), then by TS."""
+    return [*(field_key(value) for value in out[2].values()), out[1]]
 
 
 def field_key(value: Any) -> Any:

@@ -1,0 +1,95 @@
+"""A user's box: state, several outputs, relations, and faults in a kernel."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Train
+from aurora.algebra.turn import State, Turn
+from aurora.algebra.user import UserBox, caused
+from aurora.errors import AuroraError
+from tests.algebra.harness import Arrival, agree, batch, run_kernel
+from tests.algebra.strategies import arrivals
+from tests.spec import squal
+
+SCHEMA = Schema.parse("T int, k int")
+RESULT = Schema.parse("k int, total int")
+
+
+def running_total(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    """The total of T for each k so far: odd ones at one port, even ones at the other."""
+    train = inputs["reports"]
+    stored = turn.relations.get("totals")
+    table = np.zeros(5, np.int64) if stored is None else stored.column("total").to_numpy().copy()
+    keys, values = train.rows["k"].to_numpy(), train.rows["T"].to_numpy()
+    totals = np.empty(len(train), np.int64)
+    for key in np.unique(keys):
+        own = keys == key
+        totals[own] = table[key] + np.cumsum(values[own])
+        table[key] += values[own].sum()
+    turn.relations.put("totals", pa.record_batch({"total": table}))
+    odd = totals % 2 == 1
+    ports = {"odd": np.flatnonzero(odd), "even": np.flatnonzero(~odd)}
+    return {
+        port: caused(train, pa.record_batch({"k": keys[index], "total": totals[index]}), index)
+        for port, index in ports.items()
+    }
+
+
+BOX = UserBox.of(
+    running_total, {"reports": SCHEMA}, {"odd": RESULT, "even": RESULT}, {"reports": ("k",)}, ("totals",)
+)
+
+
+def naive(port: int, row: dict[str, Any], state: dict[Any, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    total = state[row["k"]] = state.get(row["k"], 0) + row["T"]
+    yield "odd" if total % 2 else "even", {"k": row["k"], "total": total}
+
+
+@given(arrivals(st.lists(st.integers(-9, 9), max_size=30), k=st.integers(0, 4)))
+def test_state_in_a_relation(rows: list[Arrival]) -> None:
+    ran = agree(BOX, lambda: squal.Stateful(naive), rows, SCHEMA)
+    assert set(ran.relations) <= {"totals"} and not ran.stored
+
+
+def repeat_both(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    parts = []
+    for train in inputs.values():
+        twice = np.repeat(np.arange(len(train)), 2)
+        parts.append(caused(train, train.rows.take(pa.array(twice)), twice))
+    return {"1": Train.concat(parts)}
+
+
+@given(arrivals(st.lists(st.integers(-9, 9), max_size=30), inputs=2, k=st.integers(0, 4)))
+def test_two_inputs_keep_the_order_of_arrival(rows: list[Arrival]) -> None:
+    box = UserBox.of(repeat_both, {"a": SCHEMA, "b": SCHEMA}, {"1": SCHEMA}, {})
+    agree(box, lambda: squal.Stateful(lambda port, row, state: iter([("1", row)] * 2)), rows, SCHEMA, SCHEMA)
+
+
+def test_a_relation_must_be_declared() -> None:
+    box = UserBox.of(running_total, {"reports": SCHEMA}, {"odd": RESULT, "even": RESULT}, {"reports": ("k",)})
+    with pytest.raises(AuroraError, match="asks for relation totals, declared are: none"):
+        run_kernel(box, [(0, {"T": 1, "k": 1})], (SCHEMA,), 1)
+
+
+def test_other_fields_than_declared() -> None:
+    box = UserBox.of(repeat_both, {"a": SCHEMA}, {"1": RESULT}, {})
+    with pytest.raises(AuroraError, match="has the fields T, k; declared are k, total"):
+        run_kernel(box, [(0, {"T": 1, "k": 1})], (SCHEMA,), 1)
+
+
+def test_parts_of_a_state_have_their_own_names() -> None:
+    whole = State()
+    rows = batch([{"T": 1, "k": 2}], SCHEMA)
+    whole.within("a.").within("b.").put("held", rows)
+    assert whole.get("a.b.held") is rows
+    assert [name for name, _ in whole.changes()] == ["a.b.held"]
+    whole.put("a.b.held", rows.slice(0, 0))
+    assert list(whole.changes()) == [("a.b.held", None)]
+    assert list(whole.changes()) == []

@@ -1,0 +1,171 @@
+"""Every window function against plain Python, alone and together, whole and in panes."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.algebra.aggregate import Aggregate
+from aurora.algebra.order import Order
+from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.schema import Schema
+from tests.algebra.harness import Arrival, agree
+from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
+from tests.spec import squal
+from tests.spec.window_functions import FUNCTIONS
+from tests.spec.windows import Aggregate as NaiveAggregate
+
+NUMBERS = [
+    "sum",
+    "avg",
+    "stddev",
+    "stddev_pop",
+    "variance",
+    "var_pop",
+    "median",
+    "sum distinct",
+    "avg distinct",
+]
+ANY = ["count", "min", "max", "first", "last", "count distinct"]
+TRUTHS = ["count_if", "bool_and", "bool_or"]
+
+KINDS: dict[str, Any] = {
+    "tinyint": st.integers(-128, 127),
+    "int": numbers(32),
+    "bigint": numbers(),
+    "float": reals(),
+    "double": st.one_of(reals(), st.sampled_from([float("nan"), -0.0])),
+    "string": st.sampled_from(["", "a", "b", "ab", "é"]),
+    "boolean": st.booleans(),
+    "date": st.integers(-5, 5),
+    "timestamp": st.integers(-5, 5),
+}
+
+
+def sql(name: str, field: str = "v") -> str:
+    function, _, distinct = name.partition(" ")
+    return f"{function}({distinct} {field})"
+
+
+def compare(
+    rows: list[Arrival],
+    schema: Schema,
+    texts: dict[str, str],
+    naive: Any,
+    slack: int = 1,
+    digits: float = 0.0,
+) -> None:
+    box = Aggregate.of(texts, Order("T", slack, group_by=("g",)), 6, 4, schema)
+    agree(
+        box,
+        lambda: NaiveAggregate(naive, squal.Order("T", slack, group_by=("g",)), 6, 4),
+        rows,
+        schema,
+        digits=digits,
+        cuts=(1, 3, 10**6),
+    )
+
+
+def tuples(**fields: Any) -> Any:
+    return arrivals(nearly_rising(st.integers(-3, 3), most=25), g=groups, **fields)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.data())
+def test_all_at_once(kind: str, data: Any) -> None:
+    rows = data.draw(tuples(v=st.one_of(KINDS[kind], st.none())))
+    names = [*ANY]
+    if kind == "boolean":
+        names += TRUTHS
+    elif kind in ("tinyint", "int", "bigint", "float", "double"):
+        names += NUMBERS
+    schema = Schema.parse(f"T int, g int, v {kind}")
+
+    def naive(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        values = [row["v"] for row in rows]
+        return {"n": len(rows), **{f"f{i}": FUNCTIONS[name](values) for i, name in enumerate(names)}}
+
+    texts = {"n": "count(*)", **{f"f{i}": sql(name) for i, name in enumerate(names)}}
+    compare(rows, schema, texts, naive, digits=1e-9)
+
+
+@pytest.mark.parametrize("name", [*ANY, *NUMBERS])
+@given(tuples(v=st.one_of(st.integers(-9, 9), st.none())))
+def test_alone(name: str, rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, g int, v int")
+    compare(
+        rows,
+        schema,
+        {"f": sql(name)},
+        lambda rows: {"f": FUNCTIONS[name]([r["v"] for r in rows])},
+        digits=1e-12,
+    )
+
+
+@pytest.mark.parametrize("name", ["sum", "avg", "stddev", "median"])
+@given(tuples(v=st.one_of(st.floats(-1e9, 1e9), st.sampled_from([1e16, -1e16, 0.1]), st.none())))
+def test_doubles_do_not_depend_on_cuts(name: str, rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, g int, v double")
+    compare(
+        rows,
+        schema,
+        {"f": sql(name)},
+        lambda rows: {"f": FUNCTIONS[name]([r["v"] for r in rows])},
+        digits=30.0,
+    )
+
+
+@given(
+    tuples(v=st.one_of(st.integers(-9, 9), st.none()), w=st.one_of(reals(), st.just(float("nan")), st.none()))
+)
+def test_by(rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, g int, v int, w double")
+
+    def naive(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        pairs = [(row["v"], row["w"]) for row in rows]
+        return {"least": FUNCTIONS["min_by"](pairs), "most": FUNCTIONS["max_by"](pairs)}
+
+    compare(rows, schema, {"least": "min_by(v, w)", "most": "max_by(v, w)"}, naive)
+
+
+@given(tuples(v=st.one_of(st.integers(-9, 9), st.none())))
+def test_expressions_over_functions(rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, g int, v int")
+
+    def naive(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        values = [row["v"] for row in rows]
+        high, low = FUNCTIONS["max"](values), FUNCTIONS["min"](values)
+        doubled = FUNCTIONS["sum"]([None if v is None else 2 * v + 1 for v in values])
+        return {
+            "wide": None if high is None else high - low,
+            "total": doubled,
+            "busy": len(rows) > 2,
+            "max": high,
+        }
+
+    texts = {"wide": "max(v) - min(v)", "total": "sum(2 * v + 1)", "busy": "count(*) > 2", "max": "max(v)"}
+    compare(rows, schema, texts, naive)
+
+
+@given(tuples(v=st.integers(-9, 9)), st.sampled_from([0, 2, 30]))
+def test_a_users_function(rows: list[Arrival], slack: int) -> None:
+    schema = Schema.parse("T int, g int, v int")
+
+    def incr(state: list[Any], tuples: pa.RecordBatch) -> list[Any]:
+        return [*state, *zip(tuples["T"].to_pylist(), tuples["v"].to_pylist(), strict=True)]
+
+    user = WindowFunction(
+        Schema.parse("rise int, seen string"),
+        list,
+        incr,
+        lambda state: {"rise": state[-1][1] - state[0][1], "seen": str(state)},
+    )
+
+    def naive(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        seen = [(row["T"], row["v"]) for row in rows]
+        return {"rise": seen[-1][1] - seen[0][1], "seen": str(seen)}
+
+    box = Aggregate.of(user, Order("T", slack, group_by=("g",)), 5, 2, schema)
+    agree(box, lambda: NaiveAggregate(naive, squal.Order("T", slack, group_by=("g",)), 5, 2), rows, schema)
