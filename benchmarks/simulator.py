@@ -5,7 +5,6 @@ python -m benchmarks.simulator FOLDER     measures what is in the folder
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -174,6 +173,44 @@ def traffic_table(folder: Path) -> Table:
     return table
 
 
+def processes(root: int) -> list[int]:
+    """The process and all below it."""
+    found = [root]
+    for children in Path(f"/proc/{root}/task").glob("*/children"):
+        try:
+            found += [process for child in children.read_text().split() for process in processes(int(child))]
+        except OSError:
+            continue
+    return found
+
+
+def memory(root: int) -> float:
+    """GB of a process and all below it, what they share counted once."""
+    total = 0
+    for process in processes(root):
+        try:
+            rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += int(rollup.split("Pss:")[1].split()[0])
+    return total / 1e6
+
+
+def timed_run(expressways: int, minutes: int, folder: Path) -> tuple[float, float]:
+    """Seconds and GB at the peak of one command."""
+    options = ["--expressways", str(expressways), "--minutes", str(minutes), "--out", str(folder)]
+    program = [sys.executable, "-c", "from aurora.cli.main import main; main()", "linear-road", "simulate"]
+    begun, peak = time.perf_counter(), 0.0
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([*program, *options], stdout=quiet, stderr=quiet) as run:
+        while run.poll() is None:
+            peak = max(peak, memory(run.pid))
+            time.sleep(0.5)
+    if run.returncode != 0:
+        raise SystemExit(f"the simulation of {minutes} minutes failed with status {run.returncode}")
+    return time.perf_counter() - begun, peak
+
+
 def main() -> None:
     console = Console(width=100)
     if len(sys.argv) > 1:
@@ -182,30 +219,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for minutes, expressways in ((60, 1), (60, 2), (180, 1)):
             folder = Path(temporary) / f"{expressways}x{minutes}"
-            begun = time.perf_counter()
-            options = ["--expressways", str(expressways), "--minutes", str(minutes), "--out", str(folder)]
-            subprocess.run(
-                [
-                    sys.executable,
-                    "-c",
-                    "from aurora.cli.main import main; main()",
-                    "linear-road",
-                    "simulate",
-                    *options,
-                ],
-                check=True,
-                stderr=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
-            took = time.perf_counter() - begun
+            took, peak = timed_run(expressways, minutes, folder)
             reports = json.loads((folder / "simulation.json").read_text())["counts"]["reports"]
             console.print(
                 f"{expressways} expressway(s), {minutes} minutes: {took:.1f} s, {reports:,} reports,"
-                f" {reports / took:,.0f} reports/s"
+                f" {reports / took:,.0f} reports/s, {peak:.2f} GB at the peak"
             )
-        # The largest process of all: Java, or a Python worker.
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-        console.print(f"largest process: {peak:.2f} GB")
         console.print(traffic_table(folder))
 
 

@@ -73,7 +73,7 @@ LANE_WISH = 5.0
 # Who crawls may give up and leave by the next exit: the chance in a second. Without it few would get on the
 # road any more after an hour, since the demand in the middle of the city is twice what three lanes carry.
 CRAWL = 12.0 * MPH
-GIVE_UP = 0.00035
+GIVE_UP = 0.00042
 
 # Drivers see an accident from this far, and pass it at this speed.
 ACCIDENT_SIGHT = 1500.0
