@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from aurora.engine.session import spark_session
 from aurora.linear_road.history import make_history
 
 __all__ = ["history"]
@@ -27,10 +26,9 @@ def history(
     Example: aurora linear-road history --data traffic --expressways 1 --seed 1
     """
     console = Console(stderr=True)
-    spark = spark_session("linear-road history")
     with console.status("history") as shown:
         made = make_history(
-            spark,
+            None,
             data,
             expressways,
             seed,

@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from aurora.engine.session import spark_session
 from aurora.linear_road import validate as validator
 from aurora.linear_road.comparison import FAULTS
 
@@ -59,10 +58,9 @@ def validate(
     """
     console = Console(stderr=True)
     report = report or output.with_suffix(".validation.json")
-    spark = spark_session("linear-road validate")
     with console.status("validating") as shown:
         verdict = validator.validate(
-            spark,
+            None,
             data,
             output,
             history=history,

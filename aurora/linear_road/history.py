@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from aurora.engine.session import spark_session
 from aurora.errors import AuroraError
 from aurora.linear_road.edition import EDITION_2004, Edition
 from aurora.linear_road.reading import Survey, read_types, survey
@@ -146,7 +147,7 @@ def _store(frame: DataFrame, folder: Path, form: str) -> None:
 
 
 def make_history(
-    spark: SparkSession,
+    spark: SparkSession | None,
     data: Path,
     expressways: int,
     seed: int,
@@ -157,7 +158,7 @@ def make_history(
     edition: Edition = EDITION_2004,
     progress: Callable[[str], None] = lambda _: None,
 ) -> MadeHistory:
-    """Writes toll_history/ and segment_history/ into the data folder."""
+    """Writes toll_history/ and segment_history/ into the data folder; starts a session where none is given."""
     if form not in FORMATS:
         raise AuroraError(f"unknown format {form}: give one of {', '.join(FORMATS)}")
     if expressways < 1 or not 1 <= today <= 7 or seed < 0:
@@ -174,6 +175,7 @@ def make_history(
         raise AuroraError(
             f"the data have expressway {highest}, --expressways is {expressways}: give at least {highest + 1}"
         )
+    spark = spark or spark_session("linear-road history")
     progress("toll history")
     cars, number = _cars(spark, found)
     tolls = toll_history(cars, expressways, seed, edition, every_expressway)

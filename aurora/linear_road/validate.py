@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
+from aurora.engine.session import spark_session
 from aurora.errors import AuroraError
 from aurora.linear_road.comparison import EXAMPLES, FAULTS, compare, read_output
 from aurora.linear_road.edition import EDITIONS, Edition
@@ -187,7 +188,7 @@ def judge(
 
 
 def validate(
-    spark: SparkSession,
+    spark: SparkSession | None,
     data: Path,
     output: Path,
     *,
@@ -199,7 +200,10 @@ def validate(
     rejects: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Computes the reference answers for the data and compares the output with them."""
+    """Computes the reference answers for the data and compares the output with them.
+
+    Without a session one is started, after the data have been read: most mistakes are told before that.
+    """
     if dialect not in DIALECTS:
         raise AuroraError(f"unknown dialect {dialect}: give one of {', '.join(DIALECTS)}")
     if edition not in EDITIONS:
@@ -214,6 +218,7 @@ def validate(
         notes.append(f"{len(found.rejects)} lines of the input rejected, no answer to them is expected")
         if rejects is not None:
             write_rejects(found.rejects, rejects)
+    spark = spark or spark_session("linear-road validate")
     scratch = Path(tempfile.mkdtemp(prefix="aurora-validate-"))
     try:
         with reference_answers(
