@@ -22,7 +22,7 @@ from aurora.linear_road.simulator.traffic import simulate_seconds
 from aurora.linear_road.simulator.trips import draw_trips, new_progress
 
 TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS, QID, SINIT, SEND, DOW, TOD, DAY = range(15)
-SETTINGS = Settings(expressways=2, minutes=40, seed=7)
+SETTINGS = Settings(expressways=2, minutes=34, seed=7)
 Rows = NDArray[np.int64]
 
 
@@ -259,7 +259,9 @@ def test_the_summary_counts_what_is_in_the_files(files: list[Rows], known: dict[
     assert known["counts"]["reports"] == kinds[0]
     assert known["counts"]["queries"] == {str(kind): kinds[kind] for kind in (2, 3, 4)}
     assert known["seed"] == SETTINGS.seed
-    late = np.concatenate([rows[(rows[:, TYPE] == 0) & (rows[:, TIME] >= 600)] for rows in files])
+    late = np.concatenate(
+        [rows[(rows[:, TYPE] == 0) & (rows[:, TIME] >= SETTINGS.seconds - 1800)] for rows in files]
+    )
     assert known["traffic"]["mean_speed_last_half_hour"] == pytest.approx(late[:, SPD].mean(), abs=0.01)
 
 
