@@ -20,7 +20,7 @@ from aurora.algebra.schema import Schema
 from aurora.algebra.timeouts import count_late, forget, time_out
 from aurora.algebra.train import Ints, Train, at_the_end, order_codes
 from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds, Windows
+from aurora.algebra.windows import Bounds, Windows, wrapped
 from aurora.errors import AuroraError
 
 __all__ = ["Aggregate"]
@@ -197,7 +197,7 @@ class Aggregate:
             row, start = row[chosen], start[chosen]
             begins, _ = segments(kept.group[row], start)
             group, window = group[keep], window[keep]
-        keys = self._causes(group, window, admitted)
+        keys = self._causes(group, window, kept.value[row[begins]], admitted)
         return self.emit(kept, row, begins, group, window, keys, admitted.groups)
 
     def by_window(self, kept: Kept, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
@@ -206,11 +206,11 @@ class Aggregate:
         begins, _ = segments(kept.group[row], start)
         return row, start, begins
 
-    def _causes(self, group: Ints, window: Values, admitted: Admitted) -> Ints:
+    def _causes(self, group: Ints, window: Values, value: Values, admitted: Admitted) -> Ints:
         """The keys of the tuples whose arrival closed the windows; the end of the input closes the rest."""
         end = window + np.asarray(self.windows.size).astype(window.dtype)
-        # Past the largest bigint nothing closes a window but the end.
-        never = end < window
+        # Past the largest bigint nothing closes a window but the end of the input.
+        never = (end < window) & ~wrapped(window, value)
         bound = np.where(admitted.bounded, admitted.bound, least(admitted.bound.dtype))
         low = np.searchsorted(admitted.group, group, side="left")
         high = np.searchsorted(admitted.group, group, side="right")
@@ -235,7 +235,8 @@ class Aggregate:
             [*groups.columns(group), start, *values], schema=self.outputs["1"].arrow()
         )
         arrived = np.minimum.reduceat(kept.arrived[row], begins)
-        return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
+        codes = np.where(wrapped(window, kept.value[row[begins]]), np.iinfo(np.int64).min, order_codes(window))
+        return Train(rows, arrived, np.concatenate([keys, codes[None]]))
 
     def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:
         """Forgets what no open window holds any more."""

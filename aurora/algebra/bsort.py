@@ -115,12 +115,15 @@ class BSort:
         rank = np.empty(len(group), np.int64)
         rank[by_value] = np.arange(len(group))
         largest = np.maximum(value[by_value][np.maximum.accumulate(rank)], floor[group])
-        bound = largest - span
-        bound = np.where(bound > largest, np.iinfo(np.int64).min, bound) if value.dtype.kind == "i" else bound
         # The first arrival of the group, not before the tuple's own, whose bound reaches it.
         starts = np.searchsorted(group, group, side="left")
         ends = np.searchsorted(group, group, side="right")
-        cause = np.maximum(first_not_before(bound, starts, ends, value), np.arange(len(group)))
+        if value.dtype.kind == "f":
+            cause = first_not_before(largest - span, starts, ends, value)
+        else:
+            due = value + np.int64(span)
+            cause = np.where(due < value, ends, first_not_before(largest, starts, ends, due))
+        cause = np.maximum(cause, np.arange(len(group)))
         leaving = np.flatnonzero(cause < ends)
         top = floor.copy()
         np.maximum.at(top, group, value)

@@ -88,19 +88,14 @@ class Join:
         rights = admit(self.right_order, inputs[1].at_input(1, depth), turn, "right ")
         old_left, new_left = _kept(turn, "left", self.left, lefts)
         old_right, new_right = _kept(turn, "right", self.right, rights)
-        found = Train.concat(
-            [
-                self._pairs(new_left, old_right, lefts.train, None),
-                self._pairs(old_left, new_right, None, rights.train),
-                self._pairs(new_left, new_right, lefts.train, rights.train),
-            ]
-        )
-        self._store(turn, "left", old_left, new_left, self.left_order, rights, self._fields(0))
-        self._store(turn, "right", old_right, new_right, self.right_order, lefts, self._fields(1))
+        left, right = Train.concat([old_left, new_left]), Train.concat([old_right, new_right])
+        found = Train.concat([self._pairs(new_left, right), self._pairs(old_left, new_right)])
+        self._store(turn, "left", left, len(old_left), self.left_order, rights, self._fields(0))
+        self._store(turn, "right", right, len(old_right), self.right_order, lefts, self._fields(1))
         return {"1": found.arranged()}
 
-    def _pairs(self, left: Train, right: Train, from_left: Train | None, from_right: Train | None) -> Train:
-        """All matches, each at the place of the one that came later (of those given), then of the other."""
+    def _pairs(self, left: Train, right: Train) -> Train:
+        """All matches, each at the place of the one that came later, then of the other."""
         i, j = matching(
             left.rows,
             right.rows,
@@ -113,24 +108,20 @@ class Join:
         )
         rows_left, rows_right = left.rows.take(pa.array(i)), right.rows.take(pa.array(j))
         if len(i):
-            good = np.flatnonzero(self.predicate.matches_pairs(rows_left, rows_right))
-            i, j = i[good], j[good]
-            rows_left, rows_right = rows_left.take(pa.array(good)), rows_right.take(pa.array(good))
+            fits = self.predicate.matches_pairs(rows_left, rows_right)
+            if not fits.all():
+                good = np.flatnonzero(fits)
+                i, j = i[good], j[good]
+                rows_left, rows_right = rows_left.take(pa.array(good)), rows_right.take(pa.array(good))
         rows = pa.RecordBatch.from_arrays(
             [*rows_left.columns, *rows_right.columns], schema=self.outputs["1"].arrow()
         )
+        # Of one arrival, the left tuples come before the right ones.
+        later = left.keys[0, i] > right.keys[0, j]
+        cause = np.where(later, left.keys[:-1, i], right.keys[:-1, j])
+        other = np.where(later, right.keys[-1, j], left.keys[-1, i])
         arrived = np.minimum(left.arrived[i], right.arrived[j])
-        if from_left is None:
-            assert from_right is not None
-            keys, other = from_right.keys[:, j], left.keys[0, i]
-        elif from_right is None:
-            keys, other = from_left.keys[:, i], right.keys[0, j]
-        else:
-            # Of one arrival, the left tuples come before the right ones.
-            later = from_left.keys[0, i] > from_right.keys[0, j]
-            keys = np.where(later, from_left.keys[:, i], from_right.keys[:, j])
-            other = np.where(later, right.keys[0, j], left.keys[0, i])
-        return Train(rows, arrived, np.concatenate([keys, other[None]]))
+        return Train(rows, arrived, np.concatenate([cause, other[None]]))
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
@@ -142,8 +133,8 @@ class Join:
         self,
         turn: Turn,
         name: str,
-        old: Train,
-        new: Train,
+        train: Train,
+        old: int,
         order: Order,
         other: Admitted,
         fields: tuple[str, ...] | None,
@@ -152,7 +143,6 @@ class Join:
         if turn.moment.end:
             turn.state.put(name, None)
             return
-        train = Train.concat([old, new])
         alive = np.ones(len(train), bool)
         if fields is not None and len(train):
             group = other.groups.find(train.rows, fields)
@@ -161,8 +151,9 @@ class Join:
                 passed = (group >= 0) & known[group]
                 value = to_values(train.rows.column(order.on))
                 alive = ~passed | ~beyond(bound[group], value, self.size)
-        if len(new) or not alive.all():
-            turn.state.put(name, train.filter(alive).packed())
+        if len(train) > old or not alive.all():
+            numbered = Train(train.rows, train.arrived, train.keys[-1:])
+            turn.state.put(name, numbered.filter(alive).packed())
 
 
 def check_reach(size: Any, left: tuple[Order, Schema], right: tuple[Order, Schema], where: str) -> None:
@@ -284,8 +275,17 @@ def beyond(bound: Values, value: Values, size: Any) -> npt.NDArray[np.bool_]:
 
 
 def _kept(turn: Turn, name: str, schema: Schema, admitted: Admitted) -> tuple[Train, Train]:
-    """The tuples of one side, stored and new; in place of keys a number that tells which of them came first."""
+    """The tuples of one side, stored and new.
+
+    A line behind their keys tells which of them came first. It is all that is stored: what came in an earlier turn
+    is never the later of a pair.
+    """
     batch = turn.state.get(name)
     old = Train.empty(schema.arrow()) if batch is None else Train.unpacked(batch)
+    new = admitted.train
+    long_ago = np.full((new.depth, len(old)), np.iinfo(np.int64).min)
     numbers = old.keys[0].max(initial=-1) + 1 + admitted.place
-    return old, Train(admitted.train.rows, admitted.train.arrived, numbers[None])
+    return (
+        Train(old.rows, old.arrived, np.concatenate([long_ago, old.keys])),
+        Train(new.rows, new.arrived, np.concatenate([new.keys, numbers[None]])),
+    )

@@ -111,8 +111,9 @@ def least(kind: np.dtype[Any]) -> Any:
 class Admitted:
     """The tuples in order, group by group and inside a group as they came.
 
-    `place` is where each stood in the train. `bound` is, after each of them, the smallest value that a later tuple of its group may still have (where
-    `bounded`). `before` and `after` are the bounds of every group at the two ends of the train.
+    `place` is where each stood in the train. `bound` is, after each of them, the smallest value that a later tuple of
+    its group may still have (where `bounded`). `before` and `after` are the bounds of every group at the two ends of
+    the train.
     """
 
     groups: Groups
@@ -172,8 +173,9 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
     else:
         ranks = np.empty(len(kept), np.int64)
         ranks[value_order(kept_group, kept_value)] = np.arange(len(kept))
-        bounded = np.ones(len(kept), bool)
-        bound = _minus(by_value[np.maximum.accumulate(ranks)], order.span)
+        largest = by_value[np.maximum.accumulate(ranks)]
+        bound = _minus(largest, order.span)
+        bounded = _fits(largest, order.span)
 
     size = np.bincount(kept_group, minlength=count)
     from_end = (start + size[kept_group]) - np.arange(len(kept))
@@ -241,7 +243,7 @@ def out_of_order(rank: Ints, slack: int) -> npt.NDArray[np.bool_]:
 
 
 def _larger_before(rank: Ints) -> Ints:
-    """For each element how many larger ones stand before it: a merge sort that counts, all merges of a level at once."""
+    """For each element how many larger ones stand before it: a merge sort that counts, a level at a time."""
     count = len(rank)
     place = np.arange(count)
     larger = np.zeros(count, np.int64)
@@ -272,6 +274,13 @@ def _minus(values: Values, span: Any) -> Values:
     return lower
 
 
+def _fits(values: Values, span: Any) -> npt.NDArray[np.bool_]:
+    """Where value - span is a value at all: below the smallest bigint there is no bound."""
+    if values.dtype.kind == "f":
+        return np.ones(len(values), bool)
+    return values - np.int64(span) <= values
+
+
 def _tops(turn: Turn, name: str, kind: np.dtype[Any]) -> tuple[Ints, Values]:
     stored = turn.state.get(name + "tops")
     if stored is None:
@@ -293,5 +302,8 @@ def _bounds(
     if len(group):
         first = np.concatenate([[0], np.cumsum(size)[:-1]])
         smallest = value[np.minimum(first, len(value) - 1)]
-        bound = smallest if order.span is None else _minus(smallest, order.span)
+        bound = smallest
+        if order.span is not None:
+            bound = _minus(smallest, order.span)
+            known &= _fits(smallest, order.span)
     return bound, known

@@ -84,20 +84,19 @@ class Train:
         """In the order of the keys; rows with equal keys in the order of their fields, then of their arrival times."""
         if len(self) < 2:
             return self
-        order = None
-        keys = self.keys
-        if not _ascending(keys):
-            order = np.lexsort(keys[::-1])
-            keys = keys[:, order]
+        ascending = _ascending(self.keys)
+        order = np.arange(len(self)) if ascending else _by_keys(self.keys)
+        keys = self.keys[:, order]
         same = (keys[:, 1:] == keys[:, :-1]).all(axis=0)
         if same.any():
-            order = self._by_content(np.arange(len(self)) if order is None else order, same)
-        return self if order is None else self.take(order)
+            self._by_content(order, same)
+        elif ascending:
+            return self
+        return self.take(order)
 
-    def _by_content(self, order: npt.NDArray[np.integer], same: npt.NDArray[np.bool_]) -> Ints:
-        tied = np.concatenate([[False], same]) | np.concatenate([same, [False]])
-        places = np.flatnonzero(tied)
-        run = np.cumsum(np.concatenate([[True], ~same]))[places]
+    def _by_content(self, order: Ints, same: npt.NDArray[np.bool_]) -> None:
+        """Rearranges `order` where neighbours are the `same` by key."""
+        places, run = _tied(same)
         table = pa.Table.from_batches([self.rows.take(pa.array(order[places]))])
         names = table.column_names
         table = table.append_column("#run", pa.array(run))
@@ -105,9 +104,7 @@ class Train:
         sorted_places = pc.sort_indices(
             table, sort_keys=[(name, "ascending") for name in ("#run", *names, "#ts")]
         )
-        result = order.copy()
-        result[places] = order[places][sorted_places.to_numpy()]
-        return result
+        order[places] = order[places][sorted_places.to_numpy()]
 
     def packed(self) -> pa.RecordBatch:
         """One Arrow batch, hidden fields behind the others: how a train is stored and sent."""
@@ -168,6 +165,37 @@ def _ascending(keys: Ints) -> bool:
         if not undecided.any():
             break
     return True
+
+
+def _by_keys(keys: Ints) -> Ints:
+    """The permutation that sorts the columns; the first line decides nearly everything, so it goes first."""
+    order = _by_number(keys[0])
+    first = keys[0][order]
+    same = first[1:] == first[:-1]
+    if len(keys) > 1 and same.any():
+        places, run = _tied(same)
+        those = order[places]
+        order[places] = those[np.lexsort((*keys[:0:-1, those], run))]
+    return order
+
+
+def _by_number(numbers: Ints) -> Ints:
+    """A stable sort; numbers that lie close together and differ need none, each has its slot."""
+    low, count = int(numbers.min()), len(numbers)
+    extent = int(numbers.max()) - low + 1
+    if extent <= 4 * count:
+        slots = np.full(extent, -1, np.int64)
+        slots[numbers - low] = np.arange(count)
+        order = slots[slots >= 0]
+        if len(order) == count:
+            return order
+    return np.argsort(numbers, kind="stable")
+
+
+def _tied(same: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """The places that are the same as a neighbour, and for each the number of its run."""
+    places = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+    return places, np.cumsum(np.concatenate([[True], ~same]))[places]
 
 
 def order_codes(values: npt.NDArray[np.generic]) -> Ints:

@@ -12,7 +12,7 @@ from aurora.algebra.groups import expand
 from aurora.algebra.order import Values
 from aurora.algebra.train import Ints
 
-__all__ = ["Bounds", "Windows", "wide"]
+__all__ = ["Bounds", "Windows", "narrow", "wide", "wrapped"]
 
 # The bound of each group, and whether it has one.
 Bounds = tuple[Values, npt.NDArray[np.bool_]]
@@ -37,6 +37,11 @@ def narrow(values: Any, kind: np.dtype[Any]) -> Values:
     return np.array([((int(v) + 2**63) % 2**64) - 2**63 for v in values], dtype=np.int64).astype(kind)
 
 
+def wrapped(window: Values, value: Values) -> npt.NDArray[np.bool_]:
+    """Which windows, each with a value in it, start before the smallest bigint."""
+    return window > value
+
+
 @dataclass(frozen=True)
 class Windows:
     """[a, a + size) for a = origin, origin + advance, ..; aligned ones have the origin 0 and no first."""
@@ -56,7 +61,9 @@ class Windows:
         if pane == 1:
             return value
         v, o = wide(value, origin, room=float(self.size))
-        return narrow(v - (v if self.align else v - o) % pane, value.dtype)
+        start = v - (v if self.align else v - o) % pane
+        # A pane that starts before the smallest bigint is cut short: it holds the same values.
+        return narrow(np.maximum(start, -(2**63)) if start.dtype == object else start, value.dtype)
 
     def between(
         self, value: Values, origin: Values, group: Ints, closed: Bounds, reached: Bounds | None

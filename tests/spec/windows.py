@@ -190,4 +190,5 @@ def group_value(group: Group, name: str) -> Any:
 
 
 def in_order_of_start(found: list[tuple[Any, Out]]) -> list[Out]:
-    return [out for _, out in sorted(found, key=lambda pair: (pair[0], by_fields(pair[1])))]
+    """By start and fields; what starts before the smallest bigint counts as starting there."""
+    return [out for _, out in sorted(found, key=lambda pair: (max(pair[0], -(2**63)), by_fields(pair[1])))]
