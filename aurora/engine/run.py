@@ -21,6 +21,7 @@ from aurora.engine.plan import Plan, plan_network
 from aurora.engine.processor import StageProcessor
 from aurora.engine.reader import Admission, TrainSource, packed
 from aurora.engine.session import spark_session
+from aurora.engine.shipping import ship_functions
 from aurora.engine.sinks.address import Sink, open_sink
 from aurora.engine.sinks.files import FileSink
 from aurora.engine.sinks.parts import PartSink
@@ -131,6 +132,7 @@ class _Bound:
             for name, address in sinks.items()
         }
         plan = plan_network(network, list(sinks), settings.fuse)
+        ship_functions(network)
         used = {name for name, _ in plan.inputs}
         for name in network.inputs:
             if name not in sources:

@@ -1,0 +1,85 @@
+"""Networks without order-sensitive boxes as plain Spark columns: DataFrames in, DataFrames out, batch or streaming."""
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import broadcast, coalesce, col, expr, lit
+
+from aurora.algebra.filter import Filter
+from aurora.algebra.lookup import Lookup
+from aurora.algebra.map import Map
+from aurora.algebra.types import type_name
+from aurora.algebra.union import Union
+from aurora.errors import AuroraError
+from aurora.network.network import Box, Network, Port
+
+__all__ = ["columns"]
+
+
+def columns(network: Network, inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The outputs of a network of Filter, Map, Union and joins with tables, for use inside a Spark job.
+
+    Rows carry no arrival number here, so their order is Spark's.
+    """
+    network.checked()
+    streams: dict[Port, DataFrame] = {}
+    for name, entry in network.inputs.items():
+        if name not in inputs:
+            raise AuroraError(f"input {name} has no DataFrame; given are {', '.join(inputs)}")
+        missing = [field for field in entry.schema.names if field not in inputs[name].columns]
+        if missing:
+            raise AuroraError(f"input {name}: the DataFrame has no column {missing[0]}")
+        streams[Port(name)] = inputs[name].select(
+            *(
+                col(_quoted(field)).cast(type_name(entry.schema[field])).alias(field)
+                for field in entry.schema.names
+            )
+        )
+    for box in network.boxes.values():
+        streams |= _applied(box, [streams[port] for port in box.inputs])
+    return {name: streams[port] for name, port in network.outputs.items()}
+
+
+def _applied(box: Box, frames: list[DataFrame]) -> dict[Port, DataFrame]:
+    operator = box.operator
+    if isinstance(operator, Filter):
+        return {Port(box.name, port): frame for port, frame in _routed(operator, frames[0]).items()}
+    if isinstance(operator, Map):
+        fields = [expr(expression.spark_sql()).alias(name) for name, expression in operator.fields]
+        return {Port(box.name, "1"): frames[0].select(*fields)}
+    if isinstance(operator, Union):
+        return {Port(box.name, "1"): reduce(lambda one, two: one.unionAll(two), frames)}
+    if isinstance(operator, Lookup):
+        return {Port(box.name, "1"): _joined(operator, frames)}
+    raise AuroraError(
+        f"box {box.name}: a {box.kind} needs arrival order; run the network with aurora.run instead"
+    )
+
+
+def _routed(operator: Filter, frame: DataFrame) -> dict[str, DataFrame]:
+    """First match wins; null does not match."""
+    routed = {}
+    left: Column | None = None
+    for port, predicate in zip(operator.ports, operator.predicates, strict=False):
+        holds = coalesce(expr(predicate.spark_sql()), lit(False))
+        routed[port] = frame.filter(holds if left is None else left & holds)
+        left = ~holds if left is None else left & ~holds
+    assert left is not None
+    routed["rest"] = frame.filter(left)
+    return routed
+
+
+def _joined(operator: Lookup, frames: list[DataFrame]) -> DataFrame:
+    left, right = frames
+    left, right = (broadcast(left), right) if operator.table_is_left else (left, broadcast(right))
+    joined = left.alias("left").join(right.alias("right"), expr(operator.predicate.spark_sql()))
+    names = iter(operator.outputs["1"].names)
+    sides = [("left", frames[0].columns), ("right", frames[1].columns)]
+    return joined.select(
+        *(col(f"{side}.{_quoted(name)}").alias(next(names)) for side, own in sides for name in own)
+    )
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"

@@ -1,0 +1,46 @@
+"""Sends the user's own functions to the workers by value: their modules lie beside the network, not on every machine."""
+
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark import cloudpickle
+
+import aurora
+from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.user import UserBox
+from aurora.network.network import Network
+
+__all__ = ["ship_functions"]
+
+
+def ship_functions(network: Network) -> None:
+    """Marks the modules of user-defined functions, and those beside them, as ones that travel with the job."""
+    folders = set()
+    for function in _functions(network):
+        file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
+        if file is not None and not _installed(file):
+            folders.add(os.path.dirname(os.path.abspath(file)))
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name != "__main__" and file and os.path.dirname(os.path.abspath(file)) in folders:
+            cloudpickle.register_pickle_by_value(module)
+
+
+def _functions(network: Network) -> Iterator[Any]:
+    for box in network.boxes.values():
+        if isinstance(box.operator, UserBox):
+            yield box.operator.kernel
+        own = getattr(getattr(box.operator, "reducer", None), "user", None)
+        if isinstance(own, WindowFunction):
+            yield from (own.init, own.incr, own.final)
+
+
+def _installed(file: str) -> bool:
+    """Whether every worker finds the module by its name: Python's own, installed packages, and this one."""
+    known = (sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
+    paths = [*known, *site.getsitepackages(), os.path.dirname(aurora.__file__)]
+    return any(os.path.abspath(file).startswith(os.path.abspath(path) + os.sep) for path in paths)
