@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 .PHONY: run test check bench lock clean
 
 run: $(READY)
-	@$(BIN)/aurora run examples/border.yaml --demo
+	@$(BIN)/python examples/border_run.py
 
 test: $(READY)
 	@$(BIN)/python -m pytest

@@ -1,4 +1,4 @@
-"""Sends the user's own functions to the workers by value: their modules lie beside the network, not on every machine."""
+"""Sends the functions of the user to the workers by value: their modules lie beside the network, not everywhere."""
 
 import os
 import site

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aurora.algebra.operator import Operator
@@ -35,10 +35,12 @@ class Port:
 
 @dataclass(frozen=True)
 class Box:
+    """Boxes are equal if they do the same, however they are described: a function, say, by itself or by its name."""
+
     name: str
     operator: Operator
     inputs: tuple[Port, ...]
-    spec: Mapping[str, Any]
+    spec: Mapping[str, Any] = field(compare=False)
 
     @property
     def kind(self) -> str:
@@ -136,11 +138,9 @@ class Network:
             parsed = schema if isinstance(schema, Schema) else Schema.parse(schema)
         except AuroraError as fault:
             raise AuroraError(f"input {name}: {fault}") from None
-        for field in parsed.names:
-            if field.startswith("#"):
-                raise AuroraError(
-                    f"input {name}: field {field}: names that begin with # are taken; rename it"
-                )
+        for own in parsed.names:
+            if own.startswith("#"):
+                raise AuroraError(f"input {name}: field {own}: names that begin with # are taken; rename it")
         self.inputs[name] = Input(name, parsed, static)
         return Stream(self, Port(name))
 

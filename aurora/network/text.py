@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.schema import Schema
 from aurora.errors import AuroraError
 from aurora.network.boxes import references
 from aurora.network.network import Network
@@ -136,10 +138,25 @@ def _plain(value: Any, where: str) -> Any:
         return [_plain(entry, where) for entry in value]
     if isinstance(value, str | int | float | bool) or value is None:
         return value
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if module is None or name is None or "<" in name:
-        raise AuroraError(f"{where}: {value!r} has no importable name; define it at the top of a module")
+    if isinstance(value, Schema):
+        return str(value)
+    module, name = _place(value)
+    if name is None or "<" in name or module == "__main__":
+        shown = getattr(value, "__qualname__", type(value).__name__)
+        raise AuroraError(
+            f"{where}: {shown} cannot be imported by its name; define it at the top of a module"
+        )
     return f"{module}:{name}"
+
+
+def _place(value: Any) -> tuple[str, str | None]:
+    """The module of a user's function, and its name there."""
+    if not isinstance(value, WindowFunction):
+        return value.__module__, getattr(value, "__qualname__", None)
+    # An object does not know its name: it is looked for where its functions are defined.
+    module: str = value.incr.__module__
+    names = [name for name, found in vars(sys.modules[module]).items() if found is value]
+    return module, names[0] if names else None
 
 
 class _Reader(yaml.SafeLoader):

@@ -1,0 +1,81 @@
+"""Every example network gives what its folder says it gives."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import Network, Settings, from_text, read_network, run, to_text
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/network.yaml"))
+
+
+def outputs_of(folder: Path, network: Network, out: Path, settings: Settings) -> dict[str, str]:
+    """Runs a network on the files of its folder; gives the text of each output file."""
+    sources = {name: f"csv:{folder / name}.csv" for name in network.inputs}
+    sinks = {name: f"csv:{out / name}.csv" for name in network.outputs}
+    result = run(network, sources, sinks, settings)
+    assert result.ended and result.totals.rejected == 0
+    return {name: (out / f"{name}.csv").read_text() for name in network.outputs}
+
+
+def expected(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in (folder / "expected").glob("*.csv")}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_example(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    network = read_network(EXAMPLES / name / "network.yaml")
+    found = outputs_of(EXAMPLES / name, network, tmp_path, Settings(partitions=2))
+    assert found == expected(EXAMPLES / name)
+
+
+@pytest.mark.parametrize("name", ["08_accounts", "10_wait_for_statistics"])
+def test_kernels_of_the_examples_do_not_depend_on_the_batches(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    network = read_network(EXAMPLES / name / "network.yaml")
+    found = outputs_of(EXAMPLES / name, network, tmp_path, Settings(partitions=1, batch=3))
+    assert found == expected(EXAMPLES / name)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_example_survives_the_round_trip(name: str) -> None:
+    network = read_network(EXAMPLES / name / "network.yaml")
+    assert from_text(to_text(network)) == network
+
+
+def test_every_folder_is_an_example() -> None:
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert set(FOLDERS) == folders
+    listed = (EXAMPLES / "README.md").read_text()
+    assert [name for name in FOLDERS if f"| `{name}` |" not in listed] == []
+
+
+def loaded(path: Path) -> ModuleType:
+    """A script of an example as a module, with its folder on the path as when it is run."""
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec = importlib.util.spec_from_file_location(f"example_{path.parent.name}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def test_border_watch_in_python_is_the_network_of_the_text() -> None:
+    folder = EXAMPLES / "05_border_watch"
+    assert loaded(folder / "network.py").border_watch() == read_network(folder / "network.yaml")
+
+
+def test_accounts_in_python_are_the_network_of_the_text() -> None:
+    folder = EXAMPLES / "08_accounts"
+    network = loaded(folder / "network.py").accounts()
+    assert network == read_network(folder / "network.yaml")
+    assert from_text(to_text(network)) == network
