@@ -13,12 +13,12 @@ from aurora.algebra.groups import Groups, first_not_before, segments, value_orde
 from aurora.algebra.kept import Kept
 from aurora.algebra.opened import closing_windows, still_open
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, Values, admit, from_values, least
+from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, from_values, least
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.release import release
 from aurora.algebra.schema import Schema
 from aurora.algebra.timeouts import count_late, forget, time_out
-from aurora.algebra.train import Ints, Train, at_the_end, order_codes
+from aurora.algebra.train import Ints, Train, Values, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.algebra.windows import Bounds, Windows, wrapped
 from aurora.errors import AuroraError
@@ -235,7 +235,9 @@ class Aggregate:
             [*groups.columns(group), start, *values], schema=self.outputs["1"].arrow()
         )
         arrived = np.minimum.reduceat(kept.arrived[row], begins)
-        codes = np.where(wrapped(window, kept.value[row[begins]]), np.iinfo(np.int64).min, order_codes(window))
+        codes = np.where(
+            wrapped(window, kept.value[row[begins]]), np.iinfo(np.int64).min, order_codes(window)
+        )
         return Train(rows, arrived, np.concatenate([keys, codes[None]]))
 
     def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:

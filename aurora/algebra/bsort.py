@@ -9,7 +9,7 @@ from aurora.algebra.groups import Groups, first_not_before, stable_order, value_
 from aurora.algebra.operator import Partition
 from aurora.algebra.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train, at_the_end, order_codes
+from aurora.algebra.train import Ints, Train, Values, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -84,7 +84,7 @@ class BSort:
         turn.state.put("held", rest)
         return {"1": emitted.arranged()}
 
-    def _by_count(self, group: Ints, value: Ints) -> tuple[Ints, Ints, Ints]:
+    def _by_count(self, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """Which tuples leave, at whose arrival, and which stay; positions in the sequence of the groups."""
         slack = self.order.slack
         by_value = value_order(group, value)
@@ -101,9 +101,10 @@ class BSort:
         direct = np.flatnonzero(late)
         return np.concatenate([ordered[leaving], direct]), np.concatenate([causes, direct]), ordered[~leaving]
 
-    def _by_span(self, turn: Turn, group: Ints, value: Ints) -> tuple[Ints, Ints, Ints]:
+    def _by_span(self, turn: Turn, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """As `_by_count`; what was held before never leaves at its own arrival again, so only maxima matter."""
         span = self.order.span
+        assert span is not None
         tops = turn.state.get("tops")
         count = int(group.max()) + 1 if len(group) else 0
         floor = np.full(count, np.iinfo(np.int64).min if value.dtype.kind == "i" else -np.inf, value.dtype)
@@ -130,7 +131,9 @@ class BSort:
         turn.state.put("tops", pa.record_batch({"value": top}))
         return leaving, cause[leaving], np.flatnonzero(cause >= ends)
 
-    def _emit(self, train: Train, value: Ints, leaves: Ints, cause: Ints | None) -> Train:
+    def _emit(self, train: Train, value: Values, leaves: Ints, cause: Ints | None) -> Train:
         own = train.take(leaves)
         keys = at_the_end(train.depth, len(leaves)) if cause is None else train.keys[:, cause]
-        return Train(own.rows, own.arrived, np.concatenate([keys, order_codes(value[leaves])[None], own.keys]))
+        return Train(
+            own.rows, own.arrived, np.concatenate([keys, order_codes(value[leaves])[None], own.keys])
+        )

@@ -3,39 +3,46 @@
 Sums of doubles add one value after the other, never chunk by chunk: the last digit does not depend on batches.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions import AggregateCall
 from aurora.algebra.order import from_values, orderable, to_values
-from aurora.algebra.train import Ints, order_codes
+from aurora.algebra.train import Ints, Values, order_codes
 
 __all__ = ["Function", "Whole", "function_of"]
 
 
-class Function(Protocol):
-    """An aggregate that can be kept as a few values per run of rows (`width` of them, 1 unless it says so)."""
+class Function(ABC):
+    """An aggregate that can be kept as a few values per run of rows, `width` of them."""
 
+    width: ClassVar[int] = 1
+
+    @abstractmethod
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
         """The columns that stand for single tuples."""
-        ...
 
+    @abstractmethod
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         """The columns that stand for runs of rows, each run beginning at one of `starts`."""
-        ...
 
-    def finish(self, columns: list[pa.Array]) -> pa.Array: ...
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return columns[0]
+
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
+        return self.finish(self.combine(self.lift(arguments, rows), starts))
 
 
-class Whole(Protocol):
+class Whole(ABC):
     """An aggregate that needs all tuples of its window."""
 
-    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array: ...
+    @abstractmethod
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array: ...
 
 
 def _ints(column: pa.Array) -> Ints:
@@ -43,7 +50,7 @@ def _ints(column: pa.Array) -> Ints:
     return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False))
 
 
-def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+def _floats(column: pa.Array) -> Values:
     return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False))
 
 
@@ -51,7 +58,7 @@ def _valid(column: pa.Array) -> Ints:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-def _add(values: npt.NDArray[np.generic], starts: Ints) -> npt.NDArray[np.generic]:
+def _add(values: Values, starts: Ints) -> Values:
     if len(starts) == 0:
         return values[:0]
     if values.dtype.kind == "f":
@@ -62,7 +69,7 @@ def _add(values: npt.NDArray[np.generic], starts: Ints) -> npt.NDArray[np.generi
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(Function):
     """count(*), count(x), count_if(p)."""
 
     of: str
@@ -76,17 +83,14 @@ class Count:
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [pa.array(_add(columns[0].to_numpy(), starts))]
 
-    def finish(self, columns: list[pa.Array]) -> pa.Array:
-        return columns[0]
-
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Function):
     """sum(x) and avg(x); null over no value."""
 
+    width: ClassVar[int] = 2
     whole: bool
     mean: bool
-    width = 2
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
         column = arguments[0]
@@ -103,7 +107,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Extreme:
+class Extreme(Function):
     """min(x) and max(x); nulls do not count, NaN is the largest number."""
 
     largest: bool
@@ -117,24 +121,21 @@ class Extreme:
             return [column.take(winners(column, starts, self.largest))]
         valid = _valid(column)
         values = to_values(_filled(column))
+        pick: np.ufunc = np.maximum if self.largest else np.minimum
         if values.dtype.kind == "f":
             values = np.where(valid == 1, values, -np.inf if self.largest else np.nan)
             pick = np.maximum if self.largest else np.fmin
         else:
             limits = np.iinfo(np.int64)
             values = np.where(valid == 1, values, limits.min if self.largest else limits.max)
-            pick = np.maximum if self.largest else np.minimum
         none = _add(valid, starts) == 0
         best = np.where(none, 0, pick.reduceat(values, starts))
         chosen = from_values(best, column.type)
         return [pc.if_else(pa.array(none), pa.scalar(None, column.type), chosen) if none.any() else chosen]
 
-    def finish(self, columns: list[pa.Array]) -> pa.Array:
-        return columns[0]
-
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Function):
     """first(x) and last(x) in the order of the window."""
 
     last: bool
@@ -145,9 +146,6 @@ class Edge:
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         ends = np.append(starts[1:], len(columns[0])) - 1 if len(starts) else starts
         return [columns[0].take(pa.array(ends if self.last else starts))]
-
-    def finish(self, columns: list[pa.Array]) -> pa.Array:
-        return columns[0]
 
 
 def winners(column: pa.Array, starts: Ints, largest: bool) -> pa.Array:
@@ -177,13 +175,13 @@ def _filled(column: pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Whole):
     """Variance and standard deviation in two passes."""
 
     root: bool
     sample: bool
 
-    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         values, valid = _floats(arguments[0]), _valid(arguments[0])
         count = _add(valid, starts)
         mean = _add(values, starts) / np.maximum(count, 1)
@@ -195,8 +193,8 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Median:
-    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+class Median(Whole):
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         values, valid = _floats(arguments[0]), _valid(arguments[0]) == 1
         run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
         order = np.lexsort((order_codes(values), ~valid, run))
@@ -208,12 +206,12 @@ class Median:
 
 
 @dataclass(frozen=True)
-class Distinct:
+class Distinct(Whole):
     """count(distinct x), sum(distinct x) and avg(distinct x)."""
 
     of: Function
 
-    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         column = arguments[0]
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
@@ -226,16 +224,16 @@ class Distinct:
         keep[order[fresh]] = True
         keep &= codes >= 0
         chosen = pc.if_else(pa.array(keep), column, pa.scalar(None, column.type))
-        return self.of.finish(self.of.combine(self.of.lift([chosen], len(column)), starts))
+        return self.of.over([chosen], starts, rows)
 
 
 @dataclass(frozen=True)
-class By:
+class By(Whole):
     """min_by(x, y) and max_by(x, y)."""
 
     largest: bool
 
-    def over(self, arguments: list[pa.Array], starts: Ints) -> pa.Array:
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         return arguments[0].take(winners(arguments[1], starts, self.largest))
 
 

@@ -1,14 +1,13 @@
 """Groups of tuples, numbered in the order in which they first came."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.train import Ints
+from aurora.algebra.train import Ints, Values
 from aurora.algebra.turn import State
 
-__all__ = ["Groups", "expand", "first_not_before", "segments", "stable_order", "value_order"]
+__all__ = ["Groups", "encode", "expand", "first_not_before", "segments", "stable_order", "value_order"]
 
 
 class Groups:
@@ -88,7 +87,7 @@ def stable_order(groups: Ints) -> Ints:
     return np.argsort(groups, kind="stable")
 
 
-def value_order(groups: Ints, values: npt.NDArray[np.generic]) -> Ints:
+def value_order(groups: Ints, values: Values) -> Ints:
     """The permutation by group, then value, first come first on ties."""
     count = len(groups)
     if count and values.dtype.kind == "i":
@@ -98,7 +97,7 @@ def value_order(groups: Ints, values: npt.NDArray[np.generic]) -> Ints:
     return np.lexsort((values, groups))
 
 
-def segments(*sorted_columns: npt.NDArray[np.generic]) -> tuple[Ints, Ints]:
+def segments(*sorted_columns: Values) -> tuple[Ints, Ints]:
     """Where each run of equal rows starts, and for each row the number of its run."""
     count = len(sorted_columns[0])
     if count == 0:
@@ -119,10 +118,10 @@ def expand(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 def first_not_before(
-    values: npt.NDArray[np.generic],
+    values: Values,
     low: Ints,
     high: Ints,
-    wanted: npt.NDArray[np.generic],
+    wanted: Values,
     after: bool = False,
 ) -> Ints:
     """For each range of ascending values the first position whose value is >= (or, with `after`, >) the wanted one."""

@@ -5,16 +5,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.expressions.tree import Call, Field, Node
 from aurora.algebra.groups import encode, expand, first_not_before, value_order
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, Values, admit, to_values
+from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, to_values
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train
+from aurora.algebra.train import Ints, Mask, Train, Values
 from aurora.algebra.turn import Turn
 from aurora.algebra.types import type_name
 from aurora.errors import AuroraError
@@ -258,7 +257,7 @@ def matching(
 
 def shift(values: Values, by: Any) -> Values:
     """values + by, held at the ends of the bigints."""
-    moved = values + values.dtype.type(by)
+    moved: Values = values + values.dtype.type(by)
     if values.dtype.kind == "i":
         if by >= 0:
             moved = np.where(moved < values, np.iinfo(np.int64).max, moved)
@@ -267,11 +266,11 @@ def shift(values: Values, by: Any) -> Values:
     return moved
 
 
-def beyond(bound: Values, value: Values, size: Any) -> npt.NDArray[np.bool_]:
+def beyond(bound: Values, value: Values, size: Any) -> Mask:
     """Whether the bound lies more than `size` above the value."""
     limit = shift(value, size)
     unreachable = (limit == np.iinfo(np.int64).max) if value.dtype.kind == "i" else np.zeros(len(value), bool)
-    return (bound > limit) & ~unreachable
+    return np.asarray((bound > limit) & ~unreachable)
 
 
 def _kept(turn: Turn, name: str, schema: Schema, admitted: Admitted) -> tuple[Train, Train]:

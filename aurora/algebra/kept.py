@@ -4,16 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.order import Values
-from aurora.algebra.train import Ints
+from aurora.algebra.train import Ints, Mask, Values
 from aurora.algebra.turn import State
 
 __all__ = ["Kept"]
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -87,19 +83,20 @@ class Kept:
             return None
         names = batch.schema.names
 
-        def hidden(field: str) -> npt.NDArray[np.generic] | None:
-            return batch.column(field).to_numpy(zero_copy_only=False) if field in names else None
+        def hidden(field: str) -> Values:
+            column: Values = batch.column(field).to_numpy(zero_copy_only=False)
+            return column
 
         return Kept(
-            _given(hidden("#group")),
-            _given(hidden("#value")),
-            _given(hidden("#ts")),
-            hidden("#begun"),
-            hidden("#opens"),
+            hidden("#group"),
+            hidden("#value"),
+            hidden("#ts"),
+            hidden("#begun") if "#begun" in names else None,
+            hidden("#opens") if "#opens" in names else None,
             [batch.column(i) for i, field in enumerate(names) if not field.startswith("#")],
         )
 
 
-def _given(column: npt.NDArray[np.generic] | None) -> npt.NDArray[np.generic]:
+def _given(column: Values | None) -> Values:
     assert column is not None
     return column

@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.groups import expand, first_not_before, segments, value_order
 from aurora.algebra.kept import Kept
-from aurora.algebra.order import Values
-from aurora.algebra.train import Ints
+from aurora.algebra.train import Ints, Mask, Values
 from aurora.algebra.turn import Turn
 from aurora.algebra.windows import Bounds, narrow, wide
 
@@ -48,7 +46,7 @@ def closing_windows(
     return row, start[owner]
 
 
-def still_open(kept: Kept, turn: Turn) -> npt.NDArray[np.bool_]:
+def still_open(kept: Kept, turn: Turn) -> Mask:
     """Which rows are in an open window, or could be in one that starts at the group's latest value."""
     if len(kept) == 0:
         return np.zeros(0, bool)
@@ -60,4 +58,4 @@ def still_open(kept: Kept, turn: Turn) -> npt.NDArray[np.bool_]:
         place = np.searchsorted(group, kept.group, side="left")
         has = (place < len(group)) & (group[np.minimum(place, len(group) - 1)] == kept.group)
         earliest = np.where(has, np.minimum(earliest, start[np.minimum(place, len(start) - 1)]), earliest)
-    return kept.value >= earliest
+    return np.asarray(kept.value >= earliest)

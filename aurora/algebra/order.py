@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.groups import Groups, stable_order, value_order
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train
+from aurora.algebra.train import Ints, Mask, Train, Values
 from aurora.algebra.turn import Turn
 from aurora.algebra.types import type_name
 from aurora.errors import AuroraError
@@ -30,8 +29,6 @@ __all__ = [
 
 # `on: "#"` orders by the count of tuples in the group (the paper's Tup#).
 ARRIVAL = "#"
-
-Values = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -122,9 +119,9 @@ class Admitted:
     group: Ints
     value: Values
     bound: Values
-    bounded: npt.NDArray[np.bool_]
-    before: tuple[Values, npt.NDArray[np.bool_]]
-    after: tuple[Values, npt.NDArray[np.bool_]]
+    bounded: Mask
+    before: tuple[Values, Mask]
+    after: tuple[Values, Mask]
 
 
 def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
@@ -226,11 +223,19 @@ def _count(groups: Groups, train: Train, turn: Turn, name: str) -> Admitted:
         turn.state.put(name + "counts", pa.record_batch({"count": total}))
     every = np.ones(len(group), bool)
     return Admitted(
-        groups, train.take(sequence), sequence, by_group, value, value + 1, every, before, (total + 1, total > 0)
+        groups,
+        train.take(sequence),
+        sequence,
+        by_group,
+        value,
+        value + 1,
+        every,
+        before,
+        (total + 1, total > 0),
     )
 
 
-def out_of_order(rank: Ints, slack: int) -> npt.NDArray[np.bool_]:
+def out_of_order(rank: Ints, slack: int) -> Mask:
     """Which elements have more than `slack` larger ones before them; ranks are unique and rise from group to group."""
     if slack > 24:
         return _larger_before(rank) > slack
@@ -268,17 +273,17 @@ def _starts(sorted_groups: Ints) -> Ints:
 
 
 def _minus(values: Values, span: Any) -> Values:
-    lower = values - values.dtype.type(span)
+    lower: Values = values - values.dtype.type(span)
     if values.dtype.kind == "i":
         lower = np.where(lower > values, np.iinfo(np.int64).min, lower)
     return lower
 
 
-def _fits(values: Values, span: Any) -> npt.NDArray[np.bool_]:
+def _fits(values: Values, span: Any) -> Mask:
     """Where value - span is a value at all: below the smallest bigint there is no bound."""
     if values.dtype.kind == "f":
         return np.ones(len(values), bool)
-    return values - np.int64(span) <= values
+    return np.asarray(values - np.int64(span) <= values)
 
 
 def _tops(turn: Turn, name: str, kind: np.dtype[Any]) -> tuple[Ints, Values]:
@@ -292,9 +297,7 @@ def _keep_tops(turn: Turn, name: str, group: Ints, value: Values) -> None:
     turn.state.put(name + "tops", pa.record_batch({"group": group, "value": value}))
 
 
-def _bounds(
-    order: Order, group: Ints, value: Values, count: int, depth: int
-) -> tuple[Values, npt.NDArray[np.bool_]]:
+def _bounds(order: Order, group: Ints, value: Values, count: int, depth: int) -> tuple[Values, Mask]:
     """The bound of each group from its largest values (ascending inside a group)."""
     size = np.bincount(group, minlength=count) if len(group) else np.zeros(count, np.int64)
     known = size >= depth

@@ -67,7 +67,7 @@ class Reducer:
     @property
     def whole(self) -> bool:
         """Whether some function needs all tuples of its window, so that they cannot be summed up before."""
-        return self.user is not None or any(hasattr(part, "over") for part in self.parts)
+        return self.user is not None or any(isinstance(part, Whole) for part in self.parts)
 
     def arguments(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The columns that the functions look at."""
@@ -81,40 +81,28 @@ class Reducer:
         ]
 
     def lift(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
-        lifted: list[pa.Array] = []
-        for part, own in self._per_call(columns):
-            assert not isinstance(part, WindowFunction)
-            lifted += part.lift(own, rows)  # type: ignore[union-attr]
-        return lifted
+        pieces = self._own(columns)
+        return [c for part, own in zip(self._summed, pieces, strict=True) for c in part.lift(own, rows)]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
-        combined: list[pa.Array] = []
-        at = 0
-        for part in self.parts:
-            width = self._width(part)
-            combined += part.combine(columns[at : at + width], starts)  # type: ignore[union-attr]
-            at += width
-        return combined
+        pieces = _split(columns, [part.width for part in self._summed])
+        return [c for part, own in zip(self._summed, pieces, strict=True) for c in part.combine(own, starts)]
 
     def finish(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
-        results = []
-        at = 0
-        for part in self.parts:
-            width = self._width(part)
-            results.append(part.finish(columns[at : at + width]))  # type: ignore[union-attr]
-            at += width
-        return self._named(results, rows)
+        pieces = _split(columns, [part.width for part in self._summed])
+        return self._named([part.finish(own) for part, own in zip(self._summed, pieces, strict=True)], rows)
+
+    @cached_property
+    def _summed(self) -> tuple[Function, ...]:
+        """The parts, where none of them needs whole windows."""
+        return tuple(part for part in self.parts if isinstance(part, Function))
 
     def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
         """The results for runs of tuples, from their arguments."""
         if self.user is not None:
             return self._by_user(columns, starts, rows)
-        results = []
-        for part, own in self._per_call(columns):
-            if hasattr(part, "over"):
-                results.append(part.over(own, starts))
-            else:
-                results.append(part.finish(part.combine(part.lift(own, rows), starts)))
+        pieces = self._own(columns)
+        results = [part.over(own, starts, rows) for part, own in zip(self.parts, pieces, strict=True)]
         return self._named(results, len(starts))
 
     def _named(self, results: list[pa.Array], rows: int) -> list[pa.Array]:
@@ -142,18 +130,14 @@ class Reducer:
             found.append(dict(self.user.final(state)))
         return list(pa.RecordBatch.from_pylist(found, schema=self.user.fields.arrow()).columns)
 
-    def _per_call(self, columns: list[pa.Array]) -> list[tuple[Any, list[pa.Array]]]:
-        split = []
-        at = 0
-        for call, part in zip(self.calls, self.parts, strict=True):
-            width = (call.argument is not None) + (call.order is not None)
-            split.append((part, columns[at : at + width]))
-            at += width
-        return split
+    def _own(self, columns: list[pa.Array]) -> list[list[pa.Array]]:
+        """The arguments of each call."""
+        return _split(columns, [(c.argument is not None) + (c.order is not None) for c in self.calls])
 
-    @staticmethod
-    def _width(part: Function | Whole) -> int:
-        return getattr(part, "width", 1)
+
+def _split(columns: list[pa.Array], widths: list[int]) -> list[list[pa.Array]]:
+    ends = np.cumsum(widths)
+    return [columns[end - width : end] for end, width in zip(ends, widths, strict=True)]
 
 
 def _batch(columns: list[pa.Array], names: list[str], rows: int) -> pa.RecordBatch:

@@ -12,10 +12,10 @@ from aurora.algebra.groups import expand, first_not_before, segments, value_orde
 from aurora.algebra.join import beyond, check_reach, shift
 from aurora.algebra.kept import Kept
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import Admitted, Order, Values, admit, least, to_values
+from aurora.algebra.order import Admitted, Order, admit, least, to_values
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train, at_the_end, order_codes
+from aurora.algebra.train import Ints, Mask, Train, Values, at_the_end, order_codes
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -84,7 +84,7 @@ class Resample:
         self._store(beats, value, rows, ticks, reports, turn)
         return {"1": result.arranged()}
 
-    def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Any]:
+    def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Mask]:
         """All left tuples by value, and which of them came in earlier turns."""
         new = ticks.train.with_rows(ticks.train.rows.select([self.left_order.on]))
         stored = turn.state.get("beats")
@@ -100,7 +100,7 @@ class Resample:
         rows = new if stored is None else Kept.concat([stored, new])
         return rows.take(value_order(rows.group, rows.value))
 
-    def _due(self, value: Values, old: Any, reports: Admitted, turn: Turn) -> tuple[Ints, Ints]:
+    def _due(self, value: Values, old: Mask, reports: Admitted, turn: Turn) -> tuple[Ints, Ints]:
         """Pairs of left tuple and right group that are complete now and were not before."""
         count = len(reports.groups)
         (bound_before, known_before), (bound, known) = reports.before, reports.after
@@ -115,7 +115,7 @@ class Resample:
         return np.concatenate([beat, new[place]]), np.concatenate([group, passed])
 
     def _results(
-        self, beats: Train, old: Any, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
+        self, beats: Train, old: Mask, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
     ) -> Train:
         low = np.searchsorted(rows.group, group, side="left")
         high = np.searchsorted(rows.group, group, side="right")
@@ -137,7 +137,7 @@ class Resample:
         out = pa.RecordBatch.from_arrays(fields, schema=self.outputs["1"].arrow())
         return Train(out, arrived, np.concatenate([keys, codes]))
 
-    def _causes(self, chosen: Train, old: Any, value: Values, group: Ints, reports: Admitted) -> Ints:
+    def _causes(self, chosen: Train, old: Mask, value: Values, group: Ints, reports: Admitted) -> Ints:
         """A pair is complete at the later of the beat's arrival and the report that passed its reach."""
         bound = np.where(reports.bounded, reports.bound, least(reports.bound.dtype))
         low = np.searchsorted(reports.group, group, side="left")

@@ -3,13 +3,12 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.groups import encode, segments
 from aurora.algebra.kept import Kept
-from aurora.algebra.order import Admitted, Values, admit
-from aurora.algebra.train import Ints, Train, at_the_start
+from aurora.algebra.order import Admitted, admit
+from aurora.algebra.train import Ints, Mask, Train, Values, at_the_start
 from aurora.algebra.turn import Turn
 from aurora.algebra.windows import Bounds
 
@@ -24,12 +23,12 @@ def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
     assert box.timeout is not None
     held, kept = Kept.load(turn.state, "held"), Kept.load(turn.state, "windows")
     limit = turn.moment.now - box.timeout
-    if not any(rows is not None and (rows.begun < limit).any() for rows in (held, kept)):  # type: ignore[operator]
+    begun = [rows.begun for rows in (held, kept) if rows is not None and rows.begun is not None]
+    if not any((times < limit).any() for times in begun):
         return []
     idle = admit(box.order, Train.empty(box.input.arrow(), depth), turn)
     origin, known = _origins(box, held, idle, turn)
-    waiting = held if held is not None else kept.filter(np.zeros(len(kept), bool))  # type: ignore[union-attr]
-    rows = box.merge(kept, waiting, origin) if held is not None or kept is None else kept
+    rows = kept if held is None else box.merge(kept, held, origin)
     assert rows is not None and rows.begun is not None
     row, start = box.windows.between(rows.value, origin[rows.group], rows.group, idle.before, None)
     expired = rows.begun[row] < limit
@@ -69,7 +68,7 @@ def count_late(box: "Aggregate", admitted: Admitted, rows: Kept, turn: Turn) -> 
     turn.discard("timed out", int(contained(rows.group[row], start, *timed).sum()))
 
 
-def forget(group: Ints, window: Values, turn: Turn) -> npt.NDArray[np.bool_]:
+def forget(group: Ints, window: Values, turn: Turn) -> Mask:
     """Which windows timed out before; now that they close they need not be remembered."""
     timed = _timed(turn)
     if timed is None:
@@ -79,11 +78,11 @@ def forget(group: Ints, window: Values, turn: Turn) -> npt.NDArray[np.bool_]:
     return contained(group, window, *timed)
 
 
-def contained(group: Ints, start: Values, in_group: Ints, in_start: Values) -> npt.NDArray[np.bool_]:
+def contained(group: Ints, start: Values, in_group: Ints, in_start: Values) -> Mask:
     """Which of the first windows are among the second."""
     codes = encode([pa.array(np.concatenate([in_group, group])), pa.array(np.concatenate([in_start, start]))])
     known = codes[: len(in_group)].max(initial=-1)
-    return codes[len(in_group) :] <= known
+    return np.asarray(codes[len(in_group) :] <= known)
 
 
 def _origins(box: "Aggregate", held: Kept | None, idle: Admitted, turn: Turn) -> Bounds:

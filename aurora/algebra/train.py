@@ -2,15 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["LAST", "Ints", "Train", "at_the_end", "at_the_start", "from_bytes", "order_codes", "to_bytes"]
+__all__ = [
+    "LAST",
+    "Ints",
+    "Mask",
+    "Train",
+    "Values",
+    "at_the_end",
+    "at_the_start",
+    "from_bytes",
+    "order_codes",
+    "to_bytes",
+]
 
 Ints = npt.NDArray[np.int64]
+# The values of an order field: int64 or float64.
+Values = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
 
 # The arrival number of what comes out because the input has ended: after everything else.
 LAST = 2**62
@@ -46,7 +61,7 @@ class Train:
     def take(self, index: npt.NDArray[np.integer]) -> "Train":
         return Train(self.rows.take(pa.array(index)), self.arrived[index], self.keys[:, index])
 
-    def filter(self, mask: npt.NDArray[np.bool_]) -> "Train":
+    def filter(self, mask: Mask) -> "Train":
         if mask.all():
             return self
         return Train(self.rows.filter(pa.array(mask)), self.arrived[mask], self.keys[:, mask])
@@ -94,7 +109,7 @@ class Train:
             return self
         return self.take(order)
 
-    def _by_content(self, order: Ints, same: npt.NDArray[np.bool_]) -> None:
+    def _by_content(self, order: Ints, same: Mask) -> None:
         """Rearranges `order` where neighbours are the `same` by key."""
         places, run = _tied(same)
         table = pa.Table.from_batches([self.rows.take(pa.array(order[places]))])
@@ -192,13 +207,13 @@ def _by_number(numbers: Ints) -> Ints:
     return np.argsort(numbers, kind="stable")
 
 
-def _tied(same: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _tied(same: Mask) -> tuple[Ints, Ints]:
     """The places that are the same as a neighbour, and for each the number of its run."""
     places = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
     return places, np.cumsum(np.concatenate([[True], ~same]))[places]
 
 
-def order_codes(values: npt.NDArray[np.generic]) -> Ints:
+def order_codes(values: Values) -> Ints:
     """Whole numbers that compare like the values (NaN after all others, -0.0 like 0.0)."""
     if values.dtype.kind != "f":
         return values.astype(np.int64)

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aurora.algebra.groups import first_not_before
 from aurora.algebra.join import check_reach
 from aurora.algebra.operator import Partition
 from aurora.algebra.order import Admitted, Order, admit, least, to_values, with_order_value
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train, at_the_end
+from aurora.algebra.train import Ints, Mask, Train, at_the_end
 from aurora.algebra.turn import Turn
 from aurora.errors import AuroraError
 
@@ -67,9 +66,7 @@ class Wait:
         keys = np.concatenate([keys, train.keys])
         return {"1": Train(train.rows, train.arrived, keys).filter(released).arranged()}
 
-    def _released(
-        self, train: Train, old: int, passing: Admitted, turn: Turn
-    ) -> tuple[npt.NDArray[np.bool_], Ints]:
+    def _released(self, train: Train, old: int, passing: Admitted, turn: Turn) -> tuple[Mask, Ints]:
         """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
         group = passing.groups.find(train.rows, self.order.group_by)

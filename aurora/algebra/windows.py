@@ -6,16 +6,14 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from aurora.algebra.groups import expand
-from aurora.algebra.order import Values
-from aurora.algebra.train import Ints
+from aurora.algebra.train import Ints, Mask, Values
 
 __all__ = ["Bounds", "Windows", "narrow", "wide", "wrapped"]
 
 # The bound of each group, and whether it has one.
-Bounds = tuple[Values, npt.NDArray[np.bool_]]
+Bounds = tuple[Values, Mask]
 
 
 def wide(*columns: Values, room: float) -> Sequence[Any]:
@@ -37,9 +35,9 @@ def narrow(values: Any, kind: np.dtype[Any]) -> Values:
     return np.array([((int(v) + 2**63) % 2**64) - 2**63 for v in values], dtype=np.int64).astype(kind)
 
 
-def wrapped(window: Values, value: Values) -> npt.NDArray[np.bool_]:
+def wrapped(window: Values, value: Values) -> Mask:
     """Which windows, each with a value in it, start before the smallest bigint."""
-    return window > value
+    return np.asarray(window > value)
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Windows:
             row, start = row[fits], start[fits]
         return row, narrow(start, value.dtype)
 
-    def alive(self, value: Values, origin: Values, group: Ints, bound: Bounds) -> npt.NDArray[np.bool_]:
+    def alive(self, value: Values, origin: Values, group: Ints, bound: Bounds) -> Mask:
         """Which values are in a window that ends after the bound."""
         high, known = bound[0][group], bound[1][group]
         v, o, high = wide(value, origin, high, room=float(self.size) + float(self.advance))
@@ -117,14 +115,14 @@ class Windows:
         holds = (steps < self.size) | (value.dtype.kind == "f")
         return np.asarray(holds & (~known | (v - steps + self.size + extra > high)), bool)
 
-    def in_gap(self, value: Values, origin: Values) -> npt.NDArray[np.bool_]:
+    def in_gap(self, value: Values, origin: Values) -> Mask:
         """Which values lie between two windows (where the advance is larger than the size)."""
         if self.advance <= self.size:
             return np.zeros(len(value), bool)
         if value.dtype.kind == "f":
             everything = np.zeros(len(value), bool)
             held, _ = self.between(value, origin, np.arange(len(value)), (value, everything), None)
-            return np.bincount(held, minlength=len(value)) == 0
+            return np.asarray(np.bincount(held, minlength=len(value)) == 0)
         v, o = wide(value, origin, room=float(self.advance))
         return np.asarray(((v if self.align else v - o) % self.advance) >= self.size, bool)
 
