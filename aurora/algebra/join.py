@@ -8,26 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.expressions.tree import Call, Field, Node
-from aurora.algebra.groups import encode, expand, first_not_before, value_order
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, to_values
+from aurora.algebra.order import Admitted, Order, admit, to_values
+from aurora.algebra.pairs import equal_fields, joined_schema, matching, pair_predicate
+from aurora.algebra.reach import beyond, check_reach
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Mask, Train, Values
+from aurora.algebra.train import Train
 from aurora.algebra.turn import Turn
-from aurora.algebra.types import type_name
-from aurora.errors import AuroraError
 
-__all__ = [
-    "Join",
-    "beyond",
-    "check_reach",
-    "equal_fields",
-    "joined_schema",
-    "matching",
-    "pair_predicate",
-    "shift",
-]
+__all__ = ["Join"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +25,15 @@ class Join:
 
     A pair comes out when the later of the two arrives. `equal` are the fields that P wants equal; a tuple is
     forgotten when no tuple of the other side that may still come can be near it.
+
+    >>> reports = Schema.parse("Sid int, Time int, Pos int")
+    >>> order = Order("Time")
+    >>> pairs = Join.of("left.Pos = right.Pos", 10, order, order, reports, reports)
+    >>> x = pa.record_batch({"Sid": [1, 1], "Time": [120, 125], "Pos": [3, 4]}, reports.arrow())
+    >>> y = pa.record_batch({"Sid": [10, 11], "Time": [115, 140], "Pos": [3, 4]}, reports.arrow())
+    >>> left, right = (Train(rows, np.zeros(2, int), np.arange(2)[None]) for rows in (x, y))
+    >>> pairs.call((left, right), Turn())["1"].rows.to_pylist()
+    [{'Sid': 1, 'Time': 120, 'Pos': 3, 'Sid_right': 10, 'Time_right': 115, 'Pos_right': 3}]
     """
 
     left: Schema
@@ -153,124 +151,6 @@ class Join:
         if len(train) > old or not alive.all():
             numbered = Train(train.rows, train.arrived, train.keys[-1:])
             turn.state.put(name, numbered.filter(alive).packed())
-
-
-def check_reach(size: Any, left: tuple[Order, Schema], right: tuple[Order, Schema], where: str) -> None:
-    """Raises a fault unless the order fields of both sides can be compared and `size` measures their distance."""
-    if ARRIVAL in (left[0].on, right[0].on):
-        raise AuroraError(f"{where}: needs order fields that can be compared, not '#'")
-    one, two = (order.type(schema) for order, schema in (left, right))
-    if one != two and not (pa.types.is_integer(one) and pa.types.is_integer(two)):
-        raise AuroraError(
-            f"{where}: left order {left[0].on} is {type_name(one)}, right order {right[0].on} is "
-            f"{type_name(two)}: they cannot be compared; cast one with a map"
-        )
-    if size < 0:
-        raise AuroraError(f"{where}: size must be 0 or more, found {size}")
-    if int(size) != size and not pa.types.is_floating(one):
-        raise AuroraError(f"{where}: {left[0].on} counts in whole numbers, found size {size}")
-
-
-def pair_predicate(text: str, left: Schema, right: Schema, where: str) -> Expression:
-    predicate = Expression.parse(text, {"left": left, "right": right}, where)
-    if predicate.type != pa.bool_():
-        raise AuroraError(f"{where}: '{text}' is {type_name(predicate.type)}, a predicate must be boolean")
-    return predicate
-
-
-def joined_schema(left: Schema, right: Schema) -> Schema:
-    """The left fields, then the right ones; a right name that the left has too gets `_right`."""
-    fields = {name: left[name] for name in left.names}
-    for name in right.names:
-        new = name
-        while new in fields:
-            new += "_right"
-        fields[new] = right[name]
-    return Schema.of(fields)
-
-
-def equal_fields(predicate: Expression) -> tuple[tuple[str, str], ...]:
-    """Pairs of fields, left and right, of one kind, that must be equal for the predicate to hold."""
-    pairs: list[tuple[str, str]] = []
-    pending: list[Node] = [predicate.tree]
-    while pending:
-        node = pending.pop(0)
-        if isinstance(node, Call) and node.op == "and":
-            pending = [*node.args, *pending]
-        elif isinstance(node, Call) and node.op == "=":
-            sides = {field.side: field for field in map(_plain_field, node.args) if field is not None}
-            if len(sides) == 2 and _one_kind(sides["left"].type, sides["right"].type):
-                pairs.append((sides["left"].name, sides["right"].name))
-    return tuple(dict.fromkeys(pairs))
-
-
-def _plain_field(node: Node) -> Field | None:
-    while isinstance(node, Call) and node.op == "cast":
-        (node,) = node.args
-    return node if isinstance(node, Field) else None
-
-
-def _one_kind(left: pa.DataType, right: pa.DataType) -> bool:
-    return bool(left == right or (pa.types.is_integer(left) and pa.types.is_integer(right)))
-
-
-def matching(
-    left: pa.RecordBatch,
-    right: pa.RecordBatch,
-    equal: tuple[tuple[str, str], ...],
-    values: tuple[Values, Values] | None,
-    size: Any,
-) -> tuple[Ints, Ints]:
-    """Positions of the pairs with equal fields (null equals nothing) and values not further apart than `size`."""
-    if left.num_rows == 0 or right.num_rows == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    codes = np.zeros(left.num_rows + right.num_rows, np.int64)
-    complete = np.ones(len(codes), bool)
-    if equal:
-        columns = []
-        for left_name, right_name in equal:
-            one, two = left.column(left_name), right.column(right_name)
-            if one.type != two.type:
-                one, two = one.cast(pa.int64()), two.cast(pa.int64())
-            column = pa.concat_arrays([one, two])
-            complete &= column.is_valid().to_numpy(zero_copy_only=False)
-            columns.append(column)
-        codes = encode(columns)
-    here = np.flatnonzero(complete[: left.num_rows])
-    there = np.flatnonzero(complete[left.num_rows :])
-    code_left, code_right = codes[here], codes[left.num_rows + there]
-    if values is None:
-        order = np.argsort(code_right, kind="stable")
-        low = np.searchsorted(code_right[order], code_left, side="left")
-        high = np.searchsorted(code_right[order], code_left, side="right")
-    else:
-        value_left, value_right = values[0][here], values[1][there]
-        order = value_order(code_right, value_right)
-        by_code, by_value = code_right[order], value_right[order]
-        start = np.searchsorted(by_code, code_left, side="left")
-        stop = np.searchsorted(by_code, code_left, side="right")
-        low = first_not_before(by_value, start, stop, shift(value_left, -size))
-        high = first_not_before(by_value, start, stop, shift(value_left, size), after=True)
-    place, owner = expand(low, high)
-    return here[owner], there[order[place]]
-
-
-def shift(values: Values, by: Any) -> Values:
-    """values + by, held at the ends of the bigints."""
-    moved: Values = values + values.dtype.type(by)
-    if values.dtype.kind == "i":
-        if by >= 0:
-            moved = np.where(moved < values, np.iinfo(np.int64).max, moved)
-        else:
-            moved = np.where(moved > values, np.iinfo(np.int64).min, moved)
-    return moved
-
-
-def beyond(bound: Values, value: Values, size: Any) -> Mask:
-    """Whether the bound lies more than `size` above the value."""
-    limit = shift(value, size)
-    unreachable = (limit == np.iinfo(np.int64).max) if value.dtype.kind == "i" else np.zeros(len(value), bool)
-    return np.asarray((bound > limit) & ~unreachable)
 
 
 def _kept(turn: Turn, name: str, schema: Schema, admitted: Admitted) -> tuple[Train, Train]:

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.join import equal_fields, joined_schema, matching, pair_predicate
 from aurora.algebra.operator import Partition
+from aurora.algebra.pairs import equal_fields, joined_schema, matching, pair_predicate
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Train
 from aurora.algebra.turn import Turn
@@ -21,6 +21,14 @@ class Lookup:
     """Each tuple of the stream with every row of the table that satisfies P, in the order of the table.
 
     The table's rows are given when the network is bound to its sources; until then there are none.
+
+    >>> from dataclasses import replace
+    >>> reports, soldiers = Schema.parse("Sid int, Pos int"), Schema.parse("Sid int, Name string")
+    >>> named = Lookup.of("left.Sid = right.Sid", reports, soldiers)
+    >>> named = replace(named, rows=pa.record_batch({"Sid": [1, 2], "Name": ["Ann", "Bo"]}, soldiers.arrow()))
+    >>> rows = pa.record_batch({"Sid": [2, 3], "Pos": [34, 12]}, reports.arrow())
+    >>> named.call((Train(rows, np.zeros(2, int), np.arange(2)[None]),), Turn())["1"].rows.to_pylist()
+    [{'Sid': 2, 'Pos': 34, 'Sid_right': 2, 'Name': 'Bo'}]
     """
 
     stream: Schema

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.join import beyond, check_reach, shift
 from aurora.algebra.kept import Kept
 from aurora.algebra.operator import Partition
 from aurora.algebra.order import Admitted, Order, admit, least, to_values
+from aurora.algebra.reach import beyond, check_reach, shift
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Ints, Mask, Train, Values, at_the_end, order_codes
@@ -28,6 +28,16 @@ class Resample:
 
     A row comes out when the group can have no further tuple within reach. Left tuples are kept, because a group that
     comes later may still have tuples near them; right tuples go as soon as no left tuple can reach them.
+
+    >>> beats, reports = Schema.parse("Time int"), Schema.parse("Sid int, Time int, Pos int")
+    >>> by_soldier = Order("Time", group_by=("Sid",))
+    >>> at = Resample.of({"pos": "avg(Pos)"}, 10, Order("Time"), by_soldier, beats, reports)
+    >>> x = pa.record_batch({"Time": [120]}, beats.arrow())
+    >>> y = {"Sid": [1, 2, 2, 1, 1], "Time": [120, 120, 135, 130, 140], "Pos": [10, 20, 30, 14, 18]}
+    >>> left = Train(x, np.zeros(1, int), np.zeros((1, 1), int))
+    >>> right = Train(pa.record_batch(y, reports.arrow()), np.zeros(5, int), np.arange(1, 6)[None])
+    >>> at.call((left, right), Turn())["1"].rows.to_pylist()
+    [{'Sid': 2, 'Time': 120, 'pos': 20.0}, {'Sid': 1, 'Time': 120, 'pos': 12.0}]
     """
 
     left: Schema

@@ -13,7 +13,16 @@ __all__ = ["Union"]
 
 @dataclass(frozen=True)
 class Union:
-    """Tuples that one arrival brought to several inputs come in the order of the inputs."""
+    """Tuples that one arrival brought to several inputs come in the order of the inputs.
+
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> both = Union.of([Schema.parse("A int"), Schema.parse("A int")])
+    >>> one, two = (pa.record_batch({"A": values}, both.schema.arrow()) for values in ([1, 3], [2]))
+    >>> trains = Train(one, np.zeros(2, int), np.array([[0, 2]])), Train(two, np.zeros(1, int), np.array([[1]]))
+    >>> both.call(trains, Turn())["1"].rows["A"].to_pylist()
+    [1, 2, 3]
+    """
 
     schema: Schema
     inputs: int

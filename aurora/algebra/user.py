@@ -30,6 +30,19 @@ class UserBox:
 
     A relation is a named Arrow batch of the box's key, kept in `turn.relations`; boxes with one key may share it,
     and see each other's updates in the order of the network.
+
+    >>> def running_count(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
+    ...     train, known = inputs["reports"], turn.state.get("seen")
+    ...     seen = 0 if known is None else known["n"][0].as_py()
+    ...     numbers = np.arange(seen + 1, seen + 1 + len(train))
+    ...     turn.state.put("seen", pa.record_batch({"n": [seen + len(train)]}))
+    ...     return {"1": caused(train, pa.record_batch({"n": numbers}), np.arange(len(train)))}
+    >>> box = UserBox.of(running_count, {"reports": Schema.parse("Pos int")}, {"1": Schema.parse("n bigint")}, {})
+    >>> rows = pa.record_batch({"Pos": [30, 31]}, Schema.parse("Pos int").arrow())
+    >>> turn = Turn()
+    >>> [box.call((Train(rows, np.zeros(2, int), np.array([keys])),), turn)["1"].rows["n"].to_pylist()
+    ...  for keys in ([0, 1], [2, 3])]
+    [[1, 2], [3, 4]]
     """
 
     kernel: Kernel

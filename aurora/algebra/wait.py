@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aurora.algebra.groups import first_not_before
-from aurora.algebra.join import check_reach
 from aurora.algebra.operator import Partition
 from aurora.algebra.order import Admitted, Order, admit, least, to_values, with_order_value
+from aurora.algebra.reach import check_reach
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Ints, Mask, Train, at_the_end
 from aurora.algebra.turn import Turn
@@ -22,6 +22,14 @@ class Wait:
 
     `order` is that of the watched stream; where it has groups, a tuple waits for the group that its fields of the
     same names give. The end of the input lets everything go.
+
+    >>> import pyarrow as pa
+    >>> minute = Schema.parse("Minute int")
+    >>> wait = Wait.of("Minute", Order("Minute"), minute, minute)
+    >>> asked, done = (pa.record_batch({"Minute": values}, minute.arrow()) for values in ([1, 2], [1, 1, 2]))
+    >>> trains = Train(asked, np.zeros(2, int), np.arange(2)[None]), Train(done, np.zeros(3, int), np.arange(3)[None])
+    >>> wait.call(trains, Turn())["1"].rows.to_pylist()
+    [{'Minute': 1}]
     """
 
     schema: Schema

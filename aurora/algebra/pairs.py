@@ -1,0 +1,101 @@
+"""Pairs of tuples that satisfy a predicate: which fields it wants equal, and which rows can match at all."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.expressions.tree import Call, Field, Node
+from aurora.algebra.groups import encode, expand, first_not_before, value_order
+from aurora.algebra.reach import shift
+from aurora.algebra.schema import Schema
+from aurora.algebra.train import Ints, Values
+from aurora.algebra.types import type_name
+from aurora.errors import AuroraError
+
+__all__ = ["equal_fields", "joined_schema", "matching", "pair_predicate"]
+
+
+def pair_predicate(text: str, left: Schema, right: Schema, where: str) -> Expression:
+    predicate = Expression.parse(text, {"left": left, "right": right}, where)
+    if predicate.type != pa.bool_():
+        raise AuroraError(f"{where}: '{text}' is {type_name(predicate.type)}, a predicate must be boolean")
+    return predicate
+
+
+def joined_schema(left: Schema, right: Schema) -> Schema:
+    """The left fields, then the right ones; a right name that the left has too gets `_right`."""
+    fields = {name: left[name] for name in left.names}
+    for name in right.names:
+        new = name
+        while new in fields:
+            new += "_right"
+        fields[new] = right[name]
+    return Schema.of(fields)
+
+
+def equal_fields(predicate: Expression) -> tuple[tuple[str, str], ...]:
+    """Pairs of fields, left and right, of one kind, that must be equal for the predicate to hold."""
+    pairs: list[tuple[str, str]] = []
+    pending: list[Node] = [predicate.tree]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, Call) and node.op == "and":
+            pending = [*node.args, *pending]
+        elif isinstance(node, Call) and node.op == "=":
+            sides = {field.side: field for field in map(_plain_field, node.args) if field is not None}
+            if len(sides) == 2 and _one_kind(sides["left"].type, sides["right"].type):
+                pairs.append((sides["left"].name, sides["right"].name))
+    return tuple(dict.fromkeys(pairs))
+
+
+def _plain_field(node: Node) -> Field | None:
+    while isinstance(node, Call) and node.op == "cast":
+        (node,) = node.args
+    return node if isinstance(node, Field) else None
+
+
+def _one_kind(left: pa.DataType, right: pa.DataType) -> bool:
+    return bool(left == right or (pa.types.is_integer(left) and pa.types.is_integer(right)))
+
+
+def matching(
+    left: pa.RecordBatch,
+    right: pa.RecordBatch,
+    equal: tuple[tuple[str, str], ...],
+    values: tuple[Values, Values] | None,
+    size: Any,
+) -> tuple[Ints, Ints]:
+    """Positions of the pairs with equal fields (null equals nothing) and values not further apart than `size`."""
+    if left.num_rows == 0 or right.num_rows == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    codes = np.zeros(left.num_rows + right.num_rows, np.int64)
+    complete = np.ones(len(codes), bool)
+    if equal:
+        columns = []
+        for left_name, right_name in equal:
+            one, two = left.column(left_name), right.column(right_name)
+            if one.type != two.type:
+                one, two = one.cast(pa.int64()), two.cast(pa.int64())
+            column = pa.concat_arrays([one, two])
+            complete &= column.is_valid().to_numpy(zero_copy_only=False)
+            columns.append(column)
+        codes = encode(columns)
+    here = np.flatnonzero(complete[: left.num_rows])
+    there = np.flatnonzero(complete[left.num_rows :])
+    code_left, code_right = codes[here], codes[left.num_rows + there]
+    if values is None:
+        order = np.argsort(code_right, kind="stable")
+        low = np.searchsorted(code_right[order], code_left, side="left")
+        high = np.searchsorted(code_right[order], code_left, side="right")
+    else:
+        value_left, value_right = values[0][here], values[1][there]
+        order = value_order(code_right, value_right)
+        by_code, by_value = code_right[order], value_right[order]
+        start = np.searchsorted(by_code, code_left, side="left")
+        stop = np.searchsorted(by_code, code_left, side="right")
+        low = first_not_before(by_value, start, stop, shift(value_left, -size))
+        high = first_not_before(by_value, start, stop, shift(value_left, size), after=True)
+    place, owner = expand(low, high)
+    return here[owner], there[order[place]]
