@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from aurora.cli.linear_road_steps import steps
 from aurora.linear_road.history import make_history
 
 __all__ = ["history"]
@@ -25,8 +25,7 @@ def history(
 
     Example: aurora linear-road history --data traffic --expressways 1 --seed 1
     """
-    console = Console(stderr=True)
-    with console.status("history") as shown:
+    with steps(3) as step:
         made = make_history(
             None,
             data,
@@ -35,6 +34,6 @@ def history(
             form=form,
             today=today,
             every_expressway=every_expressway,
-            progress=lambda step: shown.update(step) if console.is_terminal else None,
+            progress=step,
         )
     typer.echo(f"{data}: {made.toll_rows:,} rows of toll history, {made.segment_rows:,} of segment history")

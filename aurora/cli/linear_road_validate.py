@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aurora.cli.linear_road_steps import steps
 from aurora.linear_road import validate as validator
 from aurora.linear_road.comparison import FAULTS
 
@@ -56,9 +57,8 @@ def validate(
 
     Example: aurora linear-road validate --data traffic --output run/output.csv
     """
-    console = Console(stderr=True)
     report = report or output.with_suffix(".validation.json")
-    with console.status("validating") as shown:
+    with steps(5) as step:
         verdict = validator.validate(
             None,
             data,
@@ -69,7 +69,7 @@ def validate(
             replicate=replicate,
             today=today,
             rejects=report.with_suffix(".rejects.csv"),
-            progress=lambda step: shown.update(step) if console.is_terminal else None,
+            progress=step,
         )
     verdict.write(report)
     show(verdict, Console(width=None if Console().is_terminal else 120))

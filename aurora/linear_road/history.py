@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,6 +16,7 @@ from aurora.errors import AuroraError
 from aurora.linear_road.edition import EDITION_2004, Edition
 from aurora.linear_road.reading import Survey, read_types, survey
 from aurora.linear_road.reference.travel import MINUTES, day_of_week
+from aurora.linear_road.storage_faults import plain_storage_faults
 
 __all__ = ["MadeHistory", "make_history", "segment_day", "segment_history", "toll_history"]
 
@@ -130,17 +129,11 @@ def _store(frame: DataFrame, folder: Path, form: str) -> None:
     for rest in (partial, old):
         shutil.rmtree(rest, ignore_errors=True)
     try:
-        frame.write.format(form).save(str(partial))
-        if folder.exists():
-            folder.rename(old)
-        partial.rename(folder)
-    except (PySparkException, Py4JJavaError, OSError) as fault:
-        text = str(fault)
-        if "No space left" in text:
-            raise AuroraError(f"the disk of {folder} is full: make room, or give another --data") from None
-        if "Permission denied" in text or "Mkdirs failed" in text:
-            raise AuroraError(f"cannot write {folder}: no permission to write there") from None
-        raise
+        with plain_storage_faults(f"writing {folder}"):
+            frame.write.format(form).save(str(partial))
+            if folder.exists():
+                folder.rename(old)
+            partial.rename(folder)
     finally:
         for rest in (partial, old):
             shutil.rmtree(rest, ignore_errors=True)

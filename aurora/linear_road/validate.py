@@ -21,6 +21,7 @@ from aurora.linear_road.histories import find_histories
 from aurora.linear_road.reading import Block, Survey, cut_blocks, survey
 from aurora.linear_road.records import DIALECTS, OUTPUT_NAMES, Dialect, Reject, parse_output
 from aurora.linear_road.reference import Reference, reference_answers
+from aurora.linear_road.storage_faults import plain_storage_faults
 
 __all__ = ["TypeVerdict", "Verdict", "judge", "validate", "write_rejects"]
 
@@ -76,10 +77,13 @@ class Verdict:
 
 def write_rejects(rejects: tuple[Reject, ...], path: Path) -> None:
     """The lines of the input that are no tuples: file, line, reason, text."""
-    with path.open("w", newline="") as file:
-        lines = csv.writer(file)
-        lines.writerow(["file", "line", "reason", "text"])
-        lines.writerows((reject.file, reject.line, reject.reason, reject.text) for reject in rejects)
+    try:
+        with path.open("w", newline="") as file:
+            lines = csv.writer(file)
+            lines.writerow(["file", "line", "reason", "text"])
+            lines.writerows((reject.file, reject.line, reject.reason, reject.text) for reject in rejects)
+    except OSError as fault:
+        raise AuroraError(f"cannot write the rejects to {path}: {fault.strerror}") from None
 
 
 def _plain(micros: int) -> str:
@@ -221,16 +225,19 @@ def validate(
     spark = spark or spark_session("linear-road validate")
     scratch = Path(tempfile.mkdtemp(prefix="aurora-validate-"))
     try:
-        with reference_answers(
-            spark,
-            found,
-            histories,
-            scratch,
-            EDITIONS[edition],
-            copies=replicate,
-            today=today,
-            progress=progress,
-        ) as reference:
+        with (
+            plain_storage_faults("validating"),
+            reference_answers(
+                spark,
+                found,
+                histories,
+                scratch,
+                EDITIONS[edition],
+                copies=replicate,
+                today=today,
+                progress=progress,
+            ) as reference,
+        ):
             progress("comparing")
             return judge(
                 spark, reference, output, found, DIALECTS[dialect], EDITIONS[edition], notes, replicate

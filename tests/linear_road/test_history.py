@@ -139,7 +139,7 @@ def test_a_disk_that_fills_leaves_the_old_history_and_no_half_of_the_new(spark, 
     monkeypatch.setattr(
         history, "toll_history", lambda cars, *_: cars.mapInArrow(lambda batches: fill(), "VID long")
     )
-    with pytest.raises(AuroraError, match="is full: make room") as fault:
+    with pytest.raises(AuroraError, match="the disk is full: make room") as fault:
         make_history(spark, data, 1, 1, edition=SHORT)
     assert "\n" not in str(fault.value)
     assert sorted(path.name for path in data.iterdir()) == ["toll_history", "xway-0.csv"]

@@ -314,3 +314,13 @@ def test_what_cannot_be_validated_is_one_line(spark, tmp_path, options, message)
     with pytest.raises(AuroraError, match=message) as fault:
         validate(spark, tmp_path, output, **options)
     assert "\n" not in str(fault.value)
+
+
+def test_a_broken_history_is_one_line(spark, tmp_path):
+    traffic = corner_cases()
+    write(tmp_path / "in.csv", traffic.lines())
+    write(tmp_path / "toll_history" / "part.csv", ["1103,1,5,42", "1103,two,5,42"])
+    output = write(tmp_path / "output" / "output.csv", [])
+    with pytest.raises(AuroraError, match="a line of the history in CSV is no row") as fault:
+        validate(spark, tmp_path, output)
+    assert "\n" not in str(fault.value)

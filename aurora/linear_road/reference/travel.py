@@ -80,6 +80,11 @@ def stored_segments(path: str | None, xway: int) -> Iterator[pa.RecordBatch]:
     columns = ["Day", "Min", "Dir", "Seg", "Lav", "Cnt"]
     stored = ds.dataset(path, format="parquet")
     batches: Iterator[pa.RecordBatch] = stored.to_batches(
-        columns=columns, filter=ds.field("XWay") == xway, use_threads=False
+        columns=columns,
+        filter=ds.field("XWay") == xway,
+        use_threads=False,
+        # Little is read ahead: the memory must not grow with the history.
+        batch_readahead=2,
+        fragment_readahead=1,
     )
     return batches
