@@ -4,6 +4,7 @@ python -m benchmarks.linear_road_tools [--folder DIR] [--cars N]
 """
 
 import argparse
+import socket
 import tempfile
 import threading
 import time
@@ -101,8 +102,6 @@ def write_right_output(spark, data: Path, output: Path) -> int:
 
 
 def receive_all(host: str, port: int, counted: list[int]) -> None:
-    import socket
-
     with socket.create_connection((host, port)) as connection:
         lines = 0
         buffer = bytearray(1 << 20)
