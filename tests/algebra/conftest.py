@@ -4,7 +4,7 @@ import os
 
 from hypothesis import Phase, settings
 
-settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("quick", deadline=None, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("search", deadline=None, max_examples=150, phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
