@@ -45,6 +45,11 @@ class State:
             yield name, self._values[name]
         self._changed.clear()
 
+    def bytes(self, prefix: str = "") -> int:
+        """The size of what was read or put so far."""
+        held = (value for name, value in self._values.items() if name.startswith(prefix))
+        return sum(int(value.nbytes) for value in held if value is not None)
+
     def within(self, prefix: str) -> "State":
         """The part of this state whose names begin with `prefix`."""
         return _Part(self, prefix)

@@ -66,6 +66,7 @@ class BatchReport:
     batch: int
     rows: dict[str, int]
     rejected: int
+    state_bytes: int
     end: bool
 
 
@@ -108,15 +109,17 @@ class Commits:
                 rows[name] = self._deliver(name, Train.concat(trains).arranged().rows)
         rows |= self._move_parts(batch, [json.loads(payload) for payload in by_lane.get(PARTS, [])])
         rejected = self._reject([Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])])
-        for payload in by_lane.get(COUNTS, []):
-            totals.add(json.loads(payload))
+        counts = [json.loads(payload) for payload in by_lane.get(COUNTS, [])]
+        for count in counts:
+            totals.add(count)
+        state = sum(box["state"] for count in counts for box in count.values())
         totals.rows.update(rows)
         totals.rejected += rejected
         totals.batch = batch
         totals.end = any(moment_of(payload).end for payload in by_lane.get(TOKEN, []))
         totals.write(self._note)
         if self._watch is not None:
-            self._watch(BatchReport(batch, rows, rejected, totals.end))
+            self._watch(BatchReport(batch, rows, rejected, state, totals.end))
 
     def _deliver(self, name: str, rows: pa.RecordBatch) -> int:
         sink = self._sinks.get(name)

@@ -180,6 +180,8 @@ def _keyed_spreads(
             if any(name not in first_fields for name in first_spread):
                 return None
             positions = [first_fields.index(name) for name in first_spread]
+        if _whole_key(box) and len(positions) < len(keyed):
+            return None
     else:
         positions = _common_positions(box, keyed, boxes)
     spreads: list[Spread] = []
@@ -194,9 +196,16 @@ def _keyed_spreads(
     return spreads
 
 
+def _whole_key(box: Box) -> bool:
+    """Boxes that share a relation must agree in which bucket it lies: they are spread by all fields of their key."""
+    return isinstance(box.operator, UserBox) and bool(box.operator.relations)
+
+
 def _common_positions(box: Box, fields: tuple[str, ...], boxes: list[Box]) -> list[int]:
     """Which key fields to spread by: those that the keyed boxes behind this one share, so that they fit in too."""
     kept = list(range(len(fields)))
+    if _whole_key(box):
+        return kept
     reached = {box.name}
     for later in boxes:
         if not any(port.box in reached for port in later.inputs):

@@ -1,6 +1,7 @@
 """Runs a network: binds it to sources and sinks, starts the Spark query, and stops when the input ends."""
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -227,7 +229,10 @@ def explain_plan(plan: Plan) -> str:
     """Spark's physical plan for the network, without running it."""
     spark = spark_session("aurora explain")
     admission = Admission(Job(plan, _cores(None), {}), {}, 1, 1)
-    return str(train_query(spark, admission)._explain_string())
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        train_query(spark, admission).explain()
+    return shown.getvalue().strip()
 
 
 def _start(spark: SparkSession, bound: _Bound, commits: Commits) -> StreamingQuery:

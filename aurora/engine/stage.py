@@ -16,11 +16,12 @@ __all__ = ["BoxCounts", "departures", "run_stage"]
 
 @dataclass
 class BoxCounts:
-    """What one call of a box did: tuples in and out, nanoseconds, tuples left out by reason."""
+    """What one call of a box did: tuples in and out, nanoseconds, bytes of state, tuples left out by reason."""
 
     taken: int = 0
     given: int = 0
     nanoseconds: int = 0
+    state: int = 0
     discarded: Counter[str] = field(default_factory=Counter)
 
 
@@ -52,6 +53,7 @@ def run_stage(
             sum(map(len, inputs)),
             sum(len(train) for train in outputs.values()),
             time.perf_counter_ns() - started,
+            state.bytes(f"{box.name}/"),
             turn.discarded,
         )
         for port, train in outputs.items():

@@ -105,6 +105,7 @@ def _counts(count: BoxCounts) -> dict[str, Any]:
         "taken": count.taken,
         "given": count.given,
         "nanoseconds": count.nanoseconds,
+        "state": count.state,
         "discarded": dict(count.discarded),
     }
 
