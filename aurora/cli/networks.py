@@ -4,6 +4,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -99,8 +101,7 @@ def run_network(
     read = read_network(network).checked()
     settings = Settings(master, batch, partitions, follow, checkpoint, fresh, rejects=rejects)
     stop = threading.Event()
-    _stop_on_interrupt(stop)
-    with _Watch() as watch:
+    with _stop_on_interrupt(stop), _Watch() as watch:
         result = run(
             read, _bindings(source or [], "source"), _bindings(sink or [], "sink"), settings, watch, stop
         )
@@ -121,7 +122,8 @@ def _bindings(given: list[str], what: str) -> dict[str, str]:
     return bound
 
 
-def _stop_on_interrupt(stop: threading.Event) -> None:
+@contextmanager
+def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """The first Ctrl-C ends the run after its batch, the second one at once."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
@@ -129,7 +131,11 @@ def _stop_on_interrupt(stop: threading.Event) -> None:
             raise KeyboardInterrupt
         stop.set()
 
-    signal.signal(signal.SIGINT, interrupted)
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Watch:

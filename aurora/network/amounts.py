@@ -1,5 +1,6 @@
 """Sizes, advances, slacks and timeouts as people write them: 60, 10s, 1h, {value: 10}."""
 
+import math
 import re
 from typing import Any
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 from aurora.algebra.types import type_name
 from aurora.errors import AuroraError
 
-__all__ = ["distance", "duration", "slack"]
+__all__ = ["distance", "duration", "is_span", "slack"]
 
 MILLISECONDS = {
     "ms": 1, "millisecond": 1, "milliseconds": 1,
@@ -26,6 +27,10 @@ def duration(text: Any, where: str) -> int:
     if found is None:
         raise AuroraError(f"{where}: '{text}' is no span of time; write for example 5s, 250ms or 1h")
     return found
+
+
+def is_span(text: Any) -> bool:
+    return _duration(text) is not None
 
 
 def _duration(text: Any) -> int | None:
@@ -47,7 +52,7 @@ def distance(amount: Any, kind: pa.DataType, where: str) -> int | float:
             raise AuroraError(f"{where}: '{amount}' on a date; write whole days such as 1d")
         if span is not None:
             return span // MILLISECONDS["d"]
-    if isinstance(amount, bool) or not isinstance(amount, int | float):
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not math.isfinite(amount):
         raise AuroraError(f"{where}: '{amount}' on a field of type {type_name(kind)}; write a number")
     return amount
 
@@ -57,7 +62,11 @@ def slack(given: Any, kind: pa.DataType, where: str) -> tuple[int, int | float |
     if isinstance(given, dict):
         if set(given) != {"value"}:
             raise AuroraError(f"{where}: slack is a number of tuples, a span such as 10s, or {{value: 10}}")
-        return 0, distance(given["value"], kind, where)
+        span = distance(given["value"], kind, where)
+        if span < 0 or (span != int(span) and not pa.types.is_floating(kind)):
+            what = "number" if pa.types.is_floating(kind) else "whole number"
+            raise AuroraError(f"{where}: slack {{value: {given['value']}}}: write a {what} of 0 or more")
+        return 0, span
     if isinstance(given, str):
         if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
             raise AuroraError(

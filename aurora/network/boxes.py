@@ -19,7 +19,7 @@ from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
 from aurora.algebra.wait import Wait
 from aurora.errors import AuroraError
-from aurora.network.amounts import distance, duration, slack
+from aurora.network.amounts import distance, duration, is_span, slack
 
 __all__ = ["FORMS", "operator", "references", "with_references"]
 
@@ -46,21 +46,25 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
         found = ", ".join(map(str, spec)) or "nothing"
         raise AuroraError(f"{where}: names one operator of {', '.join(FORMS)}; found {found}")
     needed, allowed = FORMS[kinds[0]]
-    for key in needed:
+    for key in sorted(needed):
         if key not in spec:
-            raise AuroraError(f"{where}: a {kinds[0]} needs '{key}'")
+            raise AuroraError(f"{where}: {_a(kinds[0])} needs '{key}'")
     for key in spec:
         if key not in needed | allowed | {kinds[0]}:
             known = ", ".join(sorted(needed | allowed))
-            raise AuroraError(f"{where}: a {kinds[0]} has no '{key}'; it has {known}")
+            raise AuroraError(f"{where}: {_a(kinds[0])} has no '{key}'; it has {known}")
     return kinds[0]
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind == "aggregate" else f"a {kind}"
 
 
 def references(spec: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
     """The streams that a box takes, as (port of the box, reference)."""
     kind = kind_of(spec, where)
     if kind == "union":
-        return [(str(i + 1), ref) for i, ref in enumerate(_listed(spec["union"], where))]
+        return [(str(i + 1), ref) for i, ref in enumerate(_listed(spec["union"], f"{where}: union"))]
     if kind in ("join", "resample"):
         return [("left", spec["left"]), ("right", spec["right"])]
     if kind == "wait":
@@ -85,16 +89,16 @@ def operator(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool],
     """Binds the description to the schemas of its inputs; `static` tells which of them are tables."""
     kind = kind_of(spec, where)
     if any(static) and kind != "join":
-        raise AuroraError(f"{where}: a table can be a side of a join, not the input of a {kind}")
+        raise AuroraError(f"{where}: a table can be a side of a join, not the input of {_a(kind)}")
     return BUILDERS[kind](spec, schemas, static, where)
 
 
 def _filter(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    return Filter.of([str(text) for text in _listed(spec["filter"], where)], schemas[0], where)
+    return Filter.of([str(text) for text in _listed(spec["filter"], f"{where}: filter")], schemas[0], where)
 
 
 def _map(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    return Map.of({str(k): str(v) for k, v in _mapping(spec["map"], where).items()}, schemas[0], where)
+    return Map.of(_named(spec["map"], f"{where}: map"), schemas[0], where)
 
 
 def _union(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
@@ -102,6 +106,8 @@ def _union(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], w
 
 
 def _bsort(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    if _mapping(spec["bsort"], f"{where}: bsort"):
+        raise AuroraError(f"{where}: bsort is {{}}, all that it needs is in order; found {spec['bsort']}")
     return BSort.of(_order(spec["order"], schemas[0], f"{where}: order"), schemas[0], where)
 
 
@@ -111,13 +117,14 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
     kind = order.type(schema)
     size = distance(spec["size"], kind, f"{where}: size")
     advance = spec.get("advance", spec["size"])
-    if not isinstance(advance, str) or _is_span(advance):
+    if not isinstance(advance, str) or is_span(advance):
         advance = distance(advance, kind, f"{where}: advance")
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
-    functions = _functions(spec["aggregate"], where)
-    return Aggregate.of(
-        functions, order, size, advance, schema, where, timeout, align=bool(spec.get("align", False))
-    )
+    align = spec.get("align", False)
+    if not isinstance(align, bool):
+        raise AuroraError(f"{where}: align is true or false, found '{align}'")
+    functions = _functions(spec["aggregate"], f"{where}: aggregate")
+    return Aggregate.of(functions, order, size, advance, schema, where, timeout, align)
 
 
 def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
@@ -135,7 +142,7 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
 
 def _resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     left_order, right_order, size = _reach(spec, schemas, where)
-    functions = _functions(spec["resample"], where)
+    functions = _functions(spec["resample"], f"{where}: resample")
     return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
 
 
@@ -147,17 +154,27 @@ def _wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
 def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     names = list(_mapping(spec["inputs"], f"{where}: inputs"))
     outputs = {
-        str(port): schema if isinstance(schema, Schema) else Schema.parse(str(schema))
+        str(port): _declared(schema, f"{where}: output {port}")
         for port, schema in _mapping(spec["outputs"], f"{where}: outputs").items()
     }
-    key = {name: tuple(fields) for name, fields in _mapping(spec.get("key", {}), f"{where}: key").items()}
+    key = {name: _fields(given) for name, given in _mapping(spec.get("key", {}), f"{where}: key").items()}
     for name in key:
         if name not in names:
             raise AuroraError(f"{where}: key names the input {name}; inputs are {', '.join(names)}")
     kernel: Callable[..., Any] = imported(spec["user"], where)
-    return UserBox.of(
-        kernel, dict(zip(names, schemas, strict=True)), outputs, key, tuple(spec.get("relations", ())), where
-    )
+    if not callable(kernel):
+        raise AuroraError(f"{where}: {spec['user']} is no function, found {kernel!r}")
+    relations = _fields(spec.get("relations", ()))
+    return UserBox.of(kernel, dict(zip(names, schemas, strict=True)), outputs, key, relations, where)
+
+
+def _declared(schema: Any, where: str) -> Schema:
+    try:
+        parsed = schema if isinstance(schema, Schema) else Schema.parse(str(schema))
+    except AuroraError as fault:
+        raise AuroraError(f"{where}: {fault}") from None
+    _named(dict.fromkeys(parsed.names, ""), where)
+    return parsed
 
 
 Builder = Callable[[Mapping[str, Any], list[Schema], list[bool], str], Operator]
@@ -180,14 +197,13 @@ def _order(given: Any, schema: Schema, where: str) -> Order:
     if unknown or "on" not in given:
         raise AuroraError(f"{where}: write {{on: Field, slack: 2, group_by: [Field]}}, found {dict(given)}")
     on = str(given["on"])
-    groups = given.get("group_by", [])
-    groups = [groups] if isinstance(groups, str) else list(groups)
-    order = Order(on, group_by=tuple(groups))
+    groups = _fields(given.get("group_by", []))
+    order = Order(on, group_by=groups)
     order.check(schema, where)
     tuples, span = slack(given.get("slack", 0), order.type(schema), where)
     if on == ARRIVAL and span is not None:
         raise AuroraError(f"{where}: slack as a span needs an order field, not '#'")
-    return Order(on, tuples, span, tuple(groups))
+    return Order(on, tuples, span, groups)
 
 
 def _reach(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> tuple[Order, Order, int | float]:
@@ -198,9 +214,28 @@ def _reach(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> tuple[
 
 def _functions(given: Any, where: str) -> Mapping[str, str] | WindowFunction:
     if isinstance(given, str | WindowFunction):
-        function: WindowFunction = imported(given, where)
+        function = imported(given, where)
+        if not isinstance(function, WindowFunction):
+            raise AuroraError(f"{where}: {given} is no WindowFunction, found {function!r}")
+        _named(dict.fromkeys(function.fields.names, ""), where)
         return function
-    return {str(name): str(text) for name, text in _mapping(given, where).items()}
+    return _named(given, where)
+
+
+def _named(given: Any, where: str) -> dict[str, str]:
+    """Fields of a result with their expressions; names that begin with # belong to the hidden fields."""
+    named = {str(name): str(text) for name, text in _mapping(given, where).items()}
+    for name in named:
+        if not name or (name.startswith("#") and name != "#"):
+            raise AuroraError(
+                f"{where}: field '{name}': a name is not empty and does not begin with #; rename it"
+            )
+    return named
+
+
+def _fields(given: Any) -> tuple[str, ...]:
+    """A list of names; one alone needs no brackets."""
+    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
 def imported(given: Any, where: str) -> Any:
@@ -215,10 +250,6 @@ def imported(given: Any, where: str) -> Any:
     except (ImportError, AttributeError, ValueError) as fault:
         raise AuroraError(f"{where}: cannot import '{given}' ({fault}); write module:name") from None
     return found
-
-
-def _is_span(text: str) -> bool:
-    return text.strip()[:1].isdigit() and text.strip()[-1:].isalpha() and " " not in text.strip()
 
 
 def _listed(given: Any, where: str) -> list[Any]:

@@ -69,7 +69,7 @@ class Stream:
         return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
 
     def union(self, *others: "Stream", name: str) -> "Stream":
-        return self.network.add(name, {"union": [str(s.port) for s in (self, *others)]})
+        return self.network.add(name, {"union": [str(self.network.own(s)) for s in (self, *others)]})
 
     def bsort(self, order: Mapping[str, Any], *, name: str) -> "Stream":
         return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
@@ -83,7 +83,7 @@ class Stream:
 
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
         """Options for a join of two streams: size, left_order, right_order; a table needs none."""
-        spec = {"join": predicate, "left": str(self.port), "right": str(right.port)}
+        spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
         return self.network.add(name, {**spec, **options})
 
     def resample(
@@ -96,13 +96,13 @@ class Stream:
         right_order: Mapping[str, Any],
         name: str,
     ) -> "Stream":
-        spec = {"resample": functions, "left": str(self.port), "right": str(right.port), "size": size}
+        sides = {"left": str(self.port), "right": str(self.network.own(right))}
         orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
-        return self.network.add(name, {**spec, **orders})
+        return self.network.add(name, {"resample": functions, **sides, "size": size, **orders})
 
     def wait(self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str) -> "Stream":
         """Holds each tuple until `until`, which has the given order, has gone past the tuple's value of `on`."""
-        spec = {"wait": on, "from": str(self.port), "for": str(until.port), "order": dict(order)}
+        spec = {"wait": on, "from": str(self.port), "for": str(self.network.own(until)), "order": dict(order)}
         return self.network.add(name, spec)
 
 
@@ -165,7 +165,10 @@ class Network:
             schemas.append(self.schema(port))
             static.append(port.box in self.inputs and self.inputs[port.box].static)
         described = with_references(spec, [str(port) for port in ports])
-        box = Box(full, operator(spec, schemas, static, where), tuple(ports), described)
+        taken = ", ".join(
+            f"{slot} {port}" for (slot, _), port in zip(references(spec, where), ports, strict=True)
+        )
+        box = Box(full, operator(spec, schemas, static, f"{where} ({taken})"), tuple(ports), described)
         self.boxes[full] = box
         return Stream(self, Port(full, next(iter(box.operator.outputs))))
 
@@ -182,7 +185,7 @@ class Network:
         """A box with the user's own kernel; see aurora.algebra.user."""
         spec: dict[str, Any] = {
             "user": kernel,
-            "inputs": {slot: str(stream.port) for slot, stream in inputs.items()},
+            "inputs": {slot: str(self.own(stream)) for slot, stream in inputs.items()},
             "outputs": dict(outputs),
         }
         if key:
@@ -192,11 +195,22 @@ class Network:
         return self.add(name, spec)
 
     def output(self, name: str, stream: Stream) -> None:
+        if not name or any(c.isspace() or c == "=" for c in name):
+            raise AuroraError(f"output {name}: a name has no spaces and no '='")
         if name in self.outputs:
             raise AuroraError(f"output {name}: the name is used twice")
         if stream.port.box in self.inputs and self.inputs[stream.port.box].static:
             raise AuroraError(f"output {name}: {stream.port} is a table, not a stream")
-        self.outputs[name] = stream.port
+        self.outputs[name] = self.own(stream)
+
+    def own(self, stream: Stream) -> Port:
+        """The port of a stream, which must be one of this network."""
+        if stream.network is not self:
+            raise AuroraError(
+                f"network {self.name}: stream {stream.port} belongs to network {stream.network.name}; "
+                "add its boxes here"
+            )
+        return stream.port
 
     def stream(self, reference: str) -> Stream:
         return Stream(self, self.find(reference, "network"))

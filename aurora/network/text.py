@@ -48,6 +48,8 @@ def from_text(text: str, source: str = "network") -> Network:
         _add_input(network, str(name), entry)
     boxes = dict(_flat(content.get("boxes") or {}, "", source))
     for name in boxes:
+        if name in network.inputs:
+            raise AuroraError(f"box {name}: the name is used twice, there is an input {name}")
         _add_box(network, name, boxes, ())
     for name, entry in _entries(content, "outputs", source):
         reference = entry.get("from") if isinstance(entry, Mapping) else entry
@@ -61,7 +63,10 @@ def from_text(text: str, source: str = "network") -> Network:
 def _add_input(network: Network, name: str, entry: Any) -> None:
     if not isinstance(entry, Mapping) or "schema" not in entry or set(entry) - {"schema", "static"}:
         raise AuroraError(f'input {name}: write {{schema: "Field type, .."}} (and static: true for a table)')
-    if entry.get("static", False):
+    static = entry.get("static", False)
+    if not isinstance(static, bool):
+        raise AuroraError(f"input {name}: static is true or false, found '{static}'")
+    if static:
         network.table(name, str(entry["schema"]))
     else:
         network.input(name, str(entry["schema"]))
@@ -97,8 +102,9 @@ def _box_of(reference: str, group: str, boxes: Mapping[str, Any]) -> str | None:
 
 def _flat(boxes: Any, prefix: str, source: str) -> Iterator[tuple[str, Any]]:
     """Boxes with dotted names, out of nested `group:` mappings."""
-    if not isinstance(boxes, Mapping):
-        raise AuroraError(f"{source}: boxes is a mapping of names to boxes, found '{boxes}'")
+    if not isinstance(boxes, Mapping) or (prefix and not boxes):
+        what = f"group {prefix[:-1]}" if prefix else f"{source}: boxes"
+        raise AuroraError(f"{what} is a mapping of names to boxes, found '{boxes}'")
     for name, spec in boxes.items():
         if isinstance(spec, Mapping) and set(spec) == {"group"}:
             yield from _flat(spec["group"], f"{prefix}{name}.", source)
@@ -165,6 +171,8 @@ class _Reader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a name is one word", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"'{key.value}' is there twice", key.start_mark

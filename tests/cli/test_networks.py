@@ -1,0 +1,175 @@
+"""`aurora check`, `aurora explain`, `aurora run`: what they print, and how they end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora.cli import main as cli
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+BORDER = EXAMPLES / "05_border_watch" / "network.yaml"
+REPORTS = EXAMPLES / "05_border_watch" / "reports.csv"
+
+
+class Ended:
+    """How a command ended: its status, and what it said."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def aurora(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    def call(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["aurora", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        code = ended.value.code
+        captured = capsys.readouterr()
+        return Ended(code if isinstance(code, int) else 0 if code is None else 1, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started for a fault that shows before")
+
+    monkeypatch.setattr("aurora.engine.run.spark_session", refuse)
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_check_prints_the_boxes(aurora) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("check", BORDER)
+    assert ended.status == 0 and ended.err == ""
+    assert ended.out.splitlines() == [
+        "network border watch",
+        "  input reports (Sid int, Time int, Pos int)",
+        "  filter    over.1 <- reports (Sid int, Time int, Pos int)",
+        "  filter    over.rest <- reports (Sid int, Time int, Pos int)",
+        "  aggregate crowd <- over.1 (Time int, Cnt bigint)",
+        "  filter    enough.1 <- crowd.1 (Time int, Cnt bigint)",
+        "  filter    enough.rest <- crowd.1 (Time int, Cnt bigint)",
+        "  output    alarms <- enough.1 (Time int, Cnt bigint)",
+        "ok: 3 boxes, 1 inputs, 1 outputs",
+    ]
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_explain_shows_the_fused_stages(aurora) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("explain", "--no-spark", BORDER)
+    assert ended.status == 0
+    stages = ended.out[ended.out.index("stage 0") :].splitlines()
+    assert stages == [
+        "stage 0 (where tuples are read, without state)",
+        "     filter over",
+        "stage 1 (with state in Spark's checkpoint)",
+        "  -> over.1 to one bucket",
+        "     aggregate crowd",
+        "     filter enough",
+        "  => output alarms from enough.1",
+    ]
+
+
+def test_explain_shows_the_plan_of_spark(aurora, spark: SparkSession) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("explain", BORDER)
+    assert ended.status == 0
+    assert "== Physical Plan ==" in ended.out and "TransformWithState" in ended.out
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_wrong_network_is_one_line(aurora, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(BORDER.read_text().replace("Pos >= 30", "Poss >= 30"))
+    message = "error: box over (from reports): unknown field 'Poss': the fields are Sid, Time, Pos\n"
+    for arguments in (("check",), ("explain",), ("run", "--sink", "alarms=console")):
+        ended = aurora(arguments[0], wrong, *arguments[1:])
+        assert (ended.status, ended.out, ended.err) == (1, "", message)
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_network_that_cannot_be_read(aurora, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    missing = tmp_path / "none.yaml"
+    assert (
+        aurora("check", missing).err == f"error: cannot read network {missing}: No such file or directory\n"
+    )
+    assert aurora("check", tmp_path).err == f"error: cannot read network {tmp_path}: Is a directory\n"
+    bytes_ = tmp_path / "bytes.yaml"
+    bytes_.write_bytes(b"\xff\xfe\x00")
+    assert aurora("check", bytes_).err == f"error: cannot read network {bytes_}: it is not UTF-8 text\n"
+    unclosed = tmp_path / "unclosed.yaml"
+    unclosed.write_text("network: n\ninputs:\n  a: {schema: 'A int'\nboxes: {}\n")
+    assert aurora("check", unclosed).err.startswith(f"error: {unclosed}, line 4: no valid YAML")
+
+
+SOURCE = f"reports=csv:{REPORTS}"
+# Options of a run, and the line that they are answered with.
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    (("--sink", "alarms=console"), "input reports has no source; add --source reports=csv:PATH"),
+    (("--source", SOURCE), "no sink is given; outputs are alarms"),
+    (("--source", f"report=csv:{REPORTS}", "--sink", "alarms=console"), "source report: the network has no input"),
+    (("--source", SOURCE, "--sink", "alarm=console"), "sink alarm: the network has no output of that name"),
+    (("--source", SOURCE, "--source", SOURCE, "--sink", "alarms=console"), "--source reports is given twice"),
+    (("--source", "reports", "--sink", "alarms=console"), "--source reports: write NAME=ADDRESS"),
+    (("--source", "reports=nowhere.csv", "--sink", "alarms=console"), "source reports: 'nowhere.csv' is no address"),
+    (("--source", "reports=csv:nowhere.csv", "--sink", "alarms=console"), "source reports: there is no nowhere.csv"),
+    (("--source", "reports=tcp:9000", "--sink", "alarms=console"), "source reports: 'tcp:9000' needs a host"),
+    (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is no address"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "a batch has 1 row or more, found 0"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(("options", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_a_wrong_run_is_one_line_before_spark_starts(aurora, options: tuple[str, ...], message: str) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("run", BORDER, *options)
+    assert ended.status == 1 and ended.out == ""
+    assert ended.err.startswith(f"error: {message}") and ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "run"])
+def test_help_has_an_example(aurora, command: str) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora(command, "--help")
+    assert ended.status == 0 and f"Example: aurora {command} " in ended.out
+
+
+def test_an_unknown_command_is_no_success(aurora) -> None:  # type: ignore[no-untyped-def]
+    assert aurora("fly").status != 0
+    assert aurora("check").status != 0
+
+
+def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    handler = signal.getsignal(signal.SIGINT)
+    out = tmp_path / "alarms.csv"
+    ended = aurora("run", BORDER, "--source", SOURCE, "--sink", f"alarms=csv:{out}", "--partitions", 2)
+    assert ended.status == 0 and ended.out == ""
+    assert out.read_text() == (BORDER.parent / "expected" / "alarms.csv").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["alarms.csv"], "no checkpoint stays behind a finished run"
+    assert "1 batches in " in ended.err and "alarms  2" in ended.err
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_installed_command(tmp_path: Path) -> None:
+    """The one run in a process of its own: rows to the console, a bad row to the rejects, the rest to stderr."""
+    reports = tmp_path / "reports.csv"
+    reports.write_text(REPORTS.read_text() + "6,four,40\n")
+    out = tmp_path / "out.csv"
+    ended = subprocess.run(
+        [Path(sys.executable).parent / "aurora", "run", BORDER, "--source", f"reports=csv:{reports}",
+         "--sink", f"alarms=csv:{out}"],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert out.read_text() == "Time,Cnt\n2,5\n3,3\n"
+    assert ended.stdout == ""
+    assert ended.stderr.splitlines()[-1] == "1 rows could not be read: see the rejects"
+    header, row = (tmp_path / "rejects.csv").read_text().splitlines()
+    assert header == "source,file,line,reason,text"
+    assert row.startswith("reports,reports.csv,17,") and row.endswith('"6,four,40"')

@@ -1,0 +1,230 @@
+"""What a wrong network is told: one line that names the box, the stream it takes, and the field."""
+
+import pytest
+
+from aurora import AuroraError, Network, Schema, WindowFunction, from_text, to_text
+
+HEAD = """network: n
+inputs:
+  reports: {schema: "Sid int, Time int, Pos int"}
+  words: {schema: "Word string, At timestamp, Day date, Frac double"}
+  people: {schema: "Sid int, Name string", static: true}
+boxes:
+  """
+TAIL = """
+outputs:
+  out: {from: b}
+"""
+COUNT = 'aggregate: {n: "count(*)"}, from: reports'
+SIDES = "left: reports, right: reports"
+ORDERS = "left_order: {on: Time}, right_order: {on: Time}"
+USER = 'user: "math:sqrt", inputs: {a: reports}'
+
+# A box, and what its fault must say.
+BOXES: dict[str, tuple[str, ...]] = {
+    # Fields, types, functions.
+    'b: {filter: ["Poss >= 30"], from: reports}': ("box b (from reports)", "'Poss'", "Sid, Time, Pos"),
+    'b: {map: {A: "Sid + X"}, from: reports}': ("box b (from reports)", "'X'", "Sid, Time, Pos"),
+    'b: {filter: ["Pos + 1"], from: reports}': ("box b (from reports)", "'Pos + 1' is int", "boolean"),
+    'b: {map: {A: "Word + 1"}, from: words}': ("box b (from words)", "string and int", "Word + 1"),
+    'b: {map: {A: "sqroot(Pos)"}, from: reports}': ("box b (from reports)", "'sqroot'", "sqrt?"),
+    'b: {map: {A: "Pos +* 3"}, from: reports}': ("box b (from reports)", "syntax error", "column 8"),
+    'b: {map: {"#x": "Pos"}, from: reports}': ("box b (from reports): map: field '#x'", "rename it"),
+    "b: {union: [reports, words]}": ("box b (1 reports, 2 words): input 2 has (Word string", "Sid int"),
+    # Ports, loops, names.
+    'b: {filter: ["Pos > 1"], from: report}': ("box b, from: no input or box is called report", "reports, words"),
+    'a: {filter: ["Pos > 1"], from: reports}\n  b: {map: {A: "Pos"}, from: a.2}': (
+        "box b, from: box a has no port 2; ports are 1, rest",
+    ),
+    'a: {filter: ["Pos > 1"], from: b}\n  b: {filter: ["Pos > 1"], from: a}': ("loop: a -> b -> a",),
+    'b: {filter: ["Pos > 1"], from: b}': ("box b: the boxes form a loop: b -> b",),
+    'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' is there twice"),
+    'reports: {filter: ["Pos > 1"], from: reports}': ("box reports: the name is used twice",),
+    '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name has no spaces",),
+    'b: {filter: ["Pos > 1"], from: [reports]}': ("box b, from: no input or box is called ['reports']",),
+    # The form of a box.
+    'b: {filter: ["Pos > 1"], from: reports, size: 3}': ("box b: a filter has no 'size'; it has from",),
+    'b: {filter: ["Pos > 1"]}': ("box b: a filter needs 'from'",),
+    'b: {aggregate: {n: "count(*)"}, from: reports, size: 3}': ("box b: an aggregate needs 'order'",),
+    'b: {fliter: ["Pos > 1"], from: reports}': ("box b: names one operator of filter, map", "found fliter, from"),
+    'b: {filter: ["Pos > 1"], map: {A: "Pos"}, from: reports}': ("box b: names one operator", "filter, map, from"),
+    "b: filter": ("box b: a box is a mapping", "found 'filter'"),
+    "b:": ("box b: a box is a mapping",),
+    "b: {}": ("box b: names one operator", "found nothing"),
+    'b: {filter: "Pos > 1", from: reports}': ("box b (from reports): filter: expects a list, found 'Pos > 1'",),
+    "b: {filter: [], from: reports}": ("box b (from reports): filter: expects a list",),
+    'b: {map: ["Pos"], from: reports}': ("box b (from reports): map: expects a mapping",),
+    "b: {map: {}, from: reports}": ("box b (from reports): needs one field or more",),
+    "b: {union: reports}": ("box b: union: expects a list, found 'reports'",),
+    "b: {bsort: {x: 1}, from: reports, order: {on: Time}}": ("box b (from reports): bsort is {}",),
+    "b: {group: [1]}": ("group b is a mapping of names to boxes",),
+    "b: {group: {}}": ("group b is a mapping of names to boxes",),
+    'g: {group: {b: {filter: ["Poss > 1"], from: reports}}}': ("box g.b (from reports)", "'Poss'"),
+    # Orders and slack.
+    "b: {bsort: {}, from: reports, order: {on: Tim}}": ("box b (from reports): order", "Tim", "Sid, Time, Pos"),
+    "b: {bsort: {}, from: reports, order: {on: Time, group_by: [Who]}}": ("box b (from reports)", "no field Who"),
+    "b: {bsort: {}, from: reports, order: {on: Time, group_by: [Sid, Sid]}}": ("twice: Sid, Sid",),
+    "b: {bsort: {}, from: reports, order: {on: Time, group_by: [Time]}}": ("Time cannot be both",),
+    "b: {bsort: {}, from: words, order: {on: Word}}": ("box b (from words)", "Word", "neither a number nor a time"),
+    "b: {bsort: {}, from: reports, order: {slack: 2}}": ("order: write {on: Field",),
+    "b: {bsort: {}, from: reports, order: {on: Time, slak: 2}}": ("order: write {on: Field", "slak"),
+    "b: {bsort: {}, from: reports, order: Time}": ("order: expects a mapping, found 'Time'",),
+    'b: {bsort: {}, from: reports, order: {on: "#"}}': ("box b (from reports)", "name a field to sort on"),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: -1}}": ("slack '-1' is no number of tuples",),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: 10s}}": ("slack '10s' on a field of type int",),
+    "b: {bsort: {}, from: words, order: {on: At, slack: soon}}": ("'soon' on a timestamp",),
+    "b: {bsort: {}, from: words, order: {on: At, slack: {value: 3}}}": ("'3' on a timestamp",),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: {values: 3}}}": ("slack is a number of tuples",),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: {value: -3}}}": ("{value: -3}", "0 or more"),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: {value: 0.5}}}": ("{value: 0.5}", "a whole number"),
+    f'b: {{{COUNT}, order: {{on: "#", slack: {{value: 3}}}}, size: 3}}': ("slack as a span needs an order field",),
+    # Sizes, advances, timeouts.
+    f"b: {{{COUNT}, order: {{on: Time}}, size: big}}": ("size: 'big' on a field of type int",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 10s}}": ("size: '10s' on a field of type int",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: .inf}}": ("size: 'inf' on a field of type int",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: true}}": ("size: 'True' on a field of type int",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 0}}": ("box b (from reports)", "above 0"),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 1.5}}": ("Time counts in whole numbers",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 10}': ("size: '10' on a timestamp",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: Day}, size: 36h}': ("whole days such as 1d",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: -1}}": ("above 0, found 5 and -1",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: 10s}}": ("advance: '10s' on a field of type int",),
+    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos + 1"}}': ("neither a number nor a predicate",),
+    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "3<Posn"}}': ("box b (from reports)", "'Posn'"),
+    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos > 1", align: true}}': ("align needs an advance",),
+    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, align: "no"}}': ("align is true or false, found 'no'",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: soon}}": ("timeout: 'soon' is no span of time",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is no span of time",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 0s}}": ("timeout must be above 0",),
+    # Window functions.
+    "b: {aggregate: {}, from: reports, order: {on: Time}, size: 5}": ("needs one function or more",),
+    'b: {aggregate: {n: "cuont(*)"}, from: reports, order: {on: Time}, size: 5}': ("'cuont'", "count?"),
+    'b: {aggregate: {n: "Pos"}, from: reports, order: {on: Time}, size: 5}': ("'Pos' stands outside an aggregate",),
+    'b: {aggregate: {n: "avg(Word)"}, from: words, order: {on: At}, size: 5s}': ("avg needs a number", "string"),
+    'b: {aggregate: {Time: "count(*)"}, from: reports, order: {on: Time}, size: 5}': ("function Time", "rename it"),
+    'b: {aggregate: {"": "count(*)"}, from: reports, order: {on: Time}, size: 5}': ("aggregate: field ''",),
+    'b: {aggregate: "nowhere:F", from: reports, order: {on: Time}, size: 5}': ("cannot import 'nowhere:F'",),
+    'b: {aggregate: "math:none", from: reports, order: {on: Time}, size: 5}': ("cannot import 'math:none'",),
+    'b: {aggregate: "math:pi", from: reports, order: {on: Time}, size: 5}': ("math:pi is no WindowFunction",),
+    # Two streams.
+    f'b: {{join: "left.Pos = right.Poss", {SIDES}, size: 3, {ORDERS}}}': ("(left reports, right reports)", "Poss"),
+    f'b: {{join: "Pos = 3", {SIDES}, size: 3, {ORDERS}}}': ("'Pos' is on both sides",),
+    f'b: {{join: "left.Pos + right.Pos", {SIDES}, size: 3, {ORDERS}}}': ("is int, a predicate must be boolean",),
+    f'b: {{join: "left.Pos = right.Pos", {SIDES}, size: -3, {ORDERS}}}': ("size must be 0 or more, found -3",),
+    f'b: {{join: "left.Pos = right.Pos", {SIDES}, {ORDERS}}}': ("a join of two streams needs 'size'",),
+    'b: {join: "true", left: reports, right: words, size: 3, left_order: {on: Time}, right_order: {on: At}}': (
+        "box b (left reports, right words)", "Time is int", "At is timestamp",
+    ),
+    f'b: {{join: "true", {SIDES}, size: 3, left_order: {{on: "#"}}, right_order: {{on: Time}}}}': ("not '#'",),
+    'b: {join: "left.Sid = right.Sid", left: people, right: people}': ("both sides are tables",),
+    'b: {filter: ["Sid > 1"], from: people}': ("box b (from people): a table can be a side of a join",),
+    f'b: {{resample: {{Time: "avg(Pos)"}}, {SIDES}, size: 3, {ORDERS}}}': ("result are called Time; rename one",),
+    f'b: {{resample: {{p: "avg(Pos)"}}, {SIDES}, {ORDERS}}}': ("box b: a resample needs 'size'",),
+    "b: {wait: Tim, from: reports, for: reports, order: {on: Time}}": ("(from reports, for reports)", "Tim"),
+    "b: {wait: Time, from: reports, for: words, order: {on: At}}": ("Time is int", "At is timestamp"),
+    "b: {wait: At, from: words, for: reports, order: {on: Time, group_by: [Sid]}}": ("no field Sid",),
+    # User-defined boxes.
+    'b: {user: "nowhere:f", inputs: {a: reports}, outputs: {o: "A int"}}': ("box b (a reports)", "'nowhere:f'"),
+    'b: {user: "math:pi", inputs: {a: reports}, outputs: {o: "A int"}}': ("math:pi is no function",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: [Nope]}}}}': ("key of input a: no field Nope",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{c: [Sid]}}}}': ("key names the input c; inputs are a",),
+    'b: {user: "math:sqrt", inputs: {a: reports, c: reports}, outputs: {o: "A int"}, key: {a: [Sid]}}': (
+        "(a reports, c reports)", "different lengths",
+    ),
+    f"b: {{{USER}, outputs: {{}}}}": ("needs one output or more",),
+    f'b: {{{USER}, outputs: {{o: "A number"}}}}': ("box b (a reports): output o: field 'A'", "'number'"),
+    'b: {user: "math:sqrt", inputs: [reports], outputs: {o: "A int"}}': ("box b: inputs: expects a mapping",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_fault_of_a_box(box: str) -> None:
+    text = told(HEAD + box + TAIL)
+    assert [part for part in BOXES[box] if part not in text] == [], text
+
+
+# A whole file, and what its fault must say.
+FILES: dict[str, str] = {
+    "network: n\n\tinputs: {}": "network, line 2: no valid YAML: found character '\\t' that cannot start any token",
+    'network: n\ninputs:\n  a: {schema: "A int"\nboxes: {}': "network, line 4: no valid YAML",
+    "inputs: &x {}\nboxes: *y": "network, line 2: no valid YAML: found undefined alias 'y'",
+    "inputs: !!python/object:os.system {}": "network, line 1: no valid YAML: could not determine a constructor",
+    "? [a, b]\n: 3": "network, line 1: no valid YAML: a name is one word",
+    "- a": "network: a network is a mapping with network, inputs, boxes and outputs",
+    "": "network: a network is a mapping with network, inputs, boxes and outputs",
+    "network: n\ninput: {}": "network: unknown key 'input'; there are network, inputs, boxes and outputs",
+    "inputs: [a]": "network: inputs is a mapping of names, found '['a']'",
+    "inputs: {a: {}}": 'input a: write {schema: "Field type, .."}',
+    'inputs: {a: {schema: "A int", statik: true}}': 'input a: write {schema: "Field type, .."}',
+    'inputs: {a: {schema: "A int", static: "no"}}': "input a: static is true or false, found 'no'",
+    'inputs: {a: {schema: "A"}}': "input a: cannot read 'A' in the schema 'A'",
+    'inputs: {a: {schema: "A number"}}': "input a: field 'A': unknown type 'number'",
+    'inputs: {a: {schema: "A int, A int"}}': "input a: field 'A' appears twice",
+    'inputs: {a: {schema: ""}}': "input a: the schema is empty",
+    'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are taken",
+    'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: no valid YAML: 'a' is there twice",
+    'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
+    'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
+    'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; there are a",
+    'inputs: {a: {schema: "A int"}}\noutputs: {o: {form: a}}': "output o: write {from: box}",
+    'inputs: {a: {schema: "A int"}}\noutputs: {"o p": {from: a}}': "output o p: a name has no spaces",
+    'inputs: {a: {schema: "A int", static: true}}\noutputs: {o: {from: a}}': "output o: a is a table, not a stream",
+    "network: n": "network n: has no input",
+    'network: n\ninputs: {a: {schema: "A int", static: true}}': "network n: has no input",
+    'network: n\ninputs: {a: {schema: "A int"}}': "network n: has no output",
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_fault_of_a_file(text: str) -> None:
+    found = told(text)
+    assert found.startswith(FILES[text]), found
+
+
+def told(text: str) -> str:
+    """The fault of a network, which is one line."""
+    with pytest.raises(AuroraError) as caught:
+        from_text(text).checked()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_stream_of_another_network_is_refused() -> None:
+    one, two = Network("one"), Network("two")
+    here, there = one.input("a", "A int"), two.input("b", "A int")
+    message = "network one: stream b belongs to network two; add its boxes here"
+    orders = {"size": 1, "left_order": {"on": "A"}, "right_order": {"on": "A"}}
+    for attempt in (
+        lambda: here.union(there, name="u"),
+        lambda: here.join(there, "true", name="j", **orders),
+        lambda: here.resample(there, {"n": "count(*)"}, name="r", **orders),
+        lambda: here.wait("A", until=there, order={"on": "A"}, name="w"),
+        lambda: one.user(print, inputs={"x": there}, outputs={"o": "A int"}, name="k"),
+        lambda: one.output("o", there),
+    ):
+        with pytest.raises(AuroraError) as caught:
+            attempt()
+        assert str(caught.value) == message
+
+
+def test_names_are_used_once() -> None:
+    net = Network("n")
+    stream = net.input("a", "A int")
+    stream.filter("A > 1", name="b")
+    net.output("o", stream)
+    with pytest.raises(AuroraError, match=r"^input a: the name is used twice"):
+        net.input("a", "A int")
+    with pytest.raises(AuroraError, match=r"^box b: the name is used twice"):
+        stream.filter("A > 1", name="b")
+    with pytest.raises(AuroraError, match=r"^output o: the name is used twice"):
+        net.output("o", stream)
+
+
+def test_a_function_without_a_name_has_no_text() -> None:
+    net = Network("n")
+    stream = net.input("a", "A int")
+    nameless = WindowFunction(Schema.parse("n int"), int, lambda n, rows: n + len(rows), lambda n: {"n": n})
+    stream.aggregate(nameless, order={"on": "A"}, size=1, name="b")
+    with pytest.raises(AuroraError, match=r"^box b: WindowFunction cannot be imported by its name"):
+        to_text(net)

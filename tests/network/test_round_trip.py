@@ -1,0 +1,172 @@
+"""A network written as text and read again is the same network."""
+
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+from aurora import Network, Stream, from_text, read_network, to_text, write_network
+
+BORDER = Path(__file__).parent.parent.parent / "examples" / "border.yaml"
+SCHEMA = "Sid int, Time bigint, At timestamp, Pos double, Name string"
+
+
+def test_the_form_of_the_manual(tmp_path: Path) -> None:
+    network = read_network(BORDER)
+    again = from_text(to_text(network))
+    assert again == network and to_text(again) == to_text(network)
+    write_network(network, tmp_path / "copy.yaml")
+    assert read_network(tmp_path / "copy.yaml") == network
+
+
+def test_boxes_may_stand_in_any_order() -> None:
+    text = """
+network: n
+inputs: {a: {schema: "A int"}}
+boxes:
+  last: {filter: ["B > 1"], from: first}
+  first: {map: {B: "A"}, from: a}
+outputs: {o: {from: last.rest}}
+"""
+    network = from_text(text)
+    assert list(network.boxes) == ["first", "last"]
+    assert from_text(to_text(network)) == network
+
+
+def test_networks_differ_where_they_mean_something_else() -> None:
+    text = 'inputs: {a: {schema: "A int"}}\nboxes: {b: {filter: ["A > 1"], from: a}}\noutputs: {o: {from: b}}'
+    network = from_text(text)
+    for change in (
+        ("A > 1", "A > 2"),
+        ("A int", "A bigint"),
+        ("{o:", "{p:"),
+        ("from: b", "from: b.rest"),
+        ("b: {f", "c: {f"),
+    ):
+        other = text.replace(*change)
+        if change[0].startswith("b:"):
+            other = other.replace("{from: b}", "{from: c}")
+        assert from_text(other) != network, change
+
+
+def test_groups_by_python_and_by_text_are_the_same() -> None:
+    net = Network("groups")
+    cars = net.input("cars", "Car int, Speed int")
+    with net.group("speeding"):
+        fast = cars.filter("Speed > 100", name="fast")
+        with net.group("inner"):
+            fast.map({"Car": "Car"}, name="named")
+    net.output("fines", net.stream("speeding.inner.named"))
+    text = """
+network: groups
+inputs:
+  cars: {schema: "Car int, Speed int"}
+boxes:
+  speeding:
+    group:
+      fast: {filter: ["Speed > 100"], from: cars}
+      inner: {group: {named: {map: {Car: "Car"}, from: fast}}}
+outputs:
+  fines: {from: speeding.inner.named}
+"""
+    assert from_text(text) == net
+    assert from_text(to_text(net)) == net
+
+
+def test_a_word_that_yaml_once_took_for_a_truth_value() -> None:
+    text = 'inputs: {a: {schema: "on int, yes int"}}\nboxes: {no: {bsort: {}, from: a, order: {on: on, group_by: yes}}}'
+    network = from_text(text + "\noutputs: {off: {from: no}}")
+    assert from_text(to_text(network)) == network
+    assert network.boxes["no"].spec["order"] == {"on": "on", "group_by": "yes"}
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """Up to eight boxes of every kind, each on streams that are there; fields stay those of SCHEMA where they can."""
+    net = Network(draw(st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1)))
+    streams = [net.input(f"in{i}", SCHEMA) for i in range(draw(st.integers(1, 3)))]
+    table = net.table("people", "Sid int, Level int")
+    for number in range(draw(st.integers(1, 8))):
+        name = f"{draw(st.sampled_from(['', 'g.', 'g.h.']))}box{number}"
+        stream = draw(st.sampled_from(streams))
+        other = draw(st.sampled_from(streams))
+        made = put(draw, net, stream, other, table, name)
+        if made.schema == streams[0].schema:
+            streams.append(made)
+        net.output(f"out{number}", made)
+    return net
+
+
+ORDERS = st.fixed_dictionaries(
+    {"on": st.just("Time")},
+    optional={
+        "slack": st.one_of(st.integers(0, 5), st.fixed_dictionaries({"value": st.integers(0, 9)})),
+        "group_by": st.lists(st.sampled_from(["Sid", "Name"]), unique=True),
+    },
+)
+FUNCTIONS = st.dictionaries(
+    st.sampled_from(["n", "far", "Mean"]),
+    st.sampled_from(["count(*)", "max(Pos)", "avg(Pos) + 1", "count(DISTINCT Name)"]),
+    min_size=1,
+)
+TIMEOUTS = st.sampled_from(["5s", "250ms"])
+PREDICATES = st.sampled_from(
+    ["Pos >= 30", "Name = 'it''s' OR Sid IS NULL", "Time % 2 = 0", "At > '2003-01-06'"]
+)
+
+OPTIONS = st.one_of(
+    st.fixed_dictionaries(
+        {}, optional={"advance": st.integers(1, 90), "align": st.booleans(), "timeout": TIMEOUTS}
+    ),
+    st.fixed_dictionaries({"advance": PREDICATES}),
+)
+
+
+def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Stream, name: str) -> Stream:
+    kind = draw(
+        st.sampled_from(
+            ["filter", "map", "union", "bsort", "aggregate", "join", "lookup", "resample", "wait", "user"]
+        )
+    )
+    orders: dict[str, Any] = {
+        "left_order": draw(ORDERS),
+        "right_order": draw(ORDERS),
+        "size": draw(st.integers(0, 60)),
+    }
+    if kind == "filter":
+        return stream.filter(*draw(st.lists(PREDICATES, min_size=1, max_size=3)), name=name)[
+            draw(st.sampled_from(["1", "rest"]))
+        ]
+    if kind == "map":
+        return stream.map({"Sid": "Sid + 1", "Far": "Pos > 3.5", "`x": "upper(Name)"}, name=name)
+    if kind == "union":
+        return stream.union(other, name=name)
+    if kind == "bsort":
+        return stream.bsort(draw(ORDERS), name=name)
+    if kind == "aggregate":
+        options = draw(OPTIONS)
+        size = draw(st.integers(1, 60))
+        return stream.aggregate(draw(FUNCTIONS), order=draw(ORDERS), size=size, name=name, **options)
+    if kind == "join":
+        return stream.join(other, "left.Sid = right.Sid AND left.Pos > right.Pos", name=name, **orders)
+    if kind == "lookup":
+        return stream.join(table, "left.Sid = right.Sid", name=name)
+    if kind == "resample":
+        return stream.resample(other, draw(FUNCTIONS), name=name, **orders)
+    if kind == "wait":
+        return stream.wait("Time", until=other, order=draw(ORDERS), name=name)
+    return net.user(
+        "math:sqrt", inputs={"a": stream, "b": other}, outputs={"x": SCHEMA, "y": "A int"},
+        key=draw(st.sampled_from([None, {"a": ["Sid"], "b": ["Sid"]}])),
+        relations=draw(st.sampled_from([[], ["kept"]])), name=name,
+    )  # fmt: skip
+
+
+@given(networks())
+@settings(deadline=None, max_examples=60)
+def test_generated_networks(network: Network) -> None:
+    text = to_text(network)
+    again = from_text(text)
+    assert again == network
+    assert to_text(again) == text

@@ -1,0 +1,108 @@
+"""Dependencies point down only, and the public names are those of the manual."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import aurora
+
+ROOT = Path(aurora.__file__).parent
+ROOMS = ("algebra", "network", "engine", "history", "adapt", "linear_road", "nexmark", "studio", "cli")
+
+# What each room may import; `errors` is open to all.
+ALLOWED: dict[str, set[str]] = {
+    "algebra": {"algebra"},
+    "network": {"algebra", "network"},
+    "engine": {"algebra", "network", "engine"},
+    "history": {"algebra", "network", "engine", "history"},
+    "adapt": {"algebra", "network", "engine", "history", "adapt"},
+    "studio": {"algebra", "network", "engine", "history", "adapt", "studio"},
+    "linear_road": {"linear_road"},
+    "nexmark": {"nexmark"},
+    "cli": set(ROOMS),
+}
+# The benchmarks are users like any other: the names of the package itself, and Spark's session.
+PUBLIC = {"aurora", "aurora.errors", "aurora.engine.session"}
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of this package that a module imports, wherever in its text."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute here"
+            found.add(node.module or "")
+            if node.module == "aurora":
+                found |= {f"aurora.{a.name}" for a in node.names if (ROOT / a.name).is_dir()}
+    return {name for name in found if name == "aurora" or name.startswith("aurora.")}
+
+
+def faults(room: str, path: Path) -> list[str]:
+    wrong = []
+    for name in imported(path):
+        target = name.split(".")[1] if "." in name else ""
+        allowed = target in ALLOWED[room] or name == "aurora.errors"
+        if room in ("linear_road", "nexmark"):
+            allowed |= name in PUBLIC
+        # The root gathers names of network and engine, so only what stands above them may use it.
+        if name == "aurora" and room in ("engine", "history", "adapt", "studio", "cli"):
+            allowed = True
+        if not allowed:
+            wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    return wrong
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if (ROOT / room).is_dir()])
+def test_dependencies_point_down(room: str) -> None:
+    assert modules(room), f"the room {room} is empty"
+    assert [fault for path in modules(room) for fault in faults(room, path)] == []
+
+
+def test_every_room_is_known() -> None:
+    found = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert found <= set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ["algebra", "network"])
+def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
+    for path in modules(room):
+        assert not re.search(r"^\s*(?:import|from) pyspark", path.read_text(), re.MULTILINE), path
+
+
+def test_the_public_names_are_those_of_the_manual() -> None:
+    manual = (ROOT.parent / "docs" / "python.md").read_text()
+    table = manual.split("
+## The names
+")[1].split("
+## ")[0]
+        1 if manual.startswith("## The names") else 0
+    ]
+    listed = re.findall(r"^\| `(\w+)", table, re.MULTILINE)
+    assert sorted(listed) == sorted(aurora.__all__)
+    assert [name for name in aurora.__all__ if not hasattr(aurora, name)] == []
+
+
+def test_every_module_says_what_it_exports() -> None:
+    """Modules with public functions or classes have an `__all__`."""
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        public = {name for name in defined if not name.startswith("_")}
+        listed = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+        ]
+        if public and not listed and path.name not in ("errors.py", "main.py"):
+            wrong.append(str(path.relative_to(ROOT)))
+    assert wrong == []
