@@ -26,8 +26,9 @@ __all__ = ["Resample"]
 class Resample:
     """For each left tuple and each right group with tuples within `size`: group fields, left order field, F.
 
-    A row comes out when the group can have no further tuple within reach. Left tuples are kept, because a group that
-    comes later may still have tuples near them; right tuples go as soon as no left tuple can reach them.
+    A row comes out when the group can have no further tuple within reach. Where the right has groups, left tuples are
+    kept, because a group that comes later may still have tuples near them; right tuples go as soon as no left tuple
+    can reach them.
 
     >>> beats, reports = Schema.parse("Time int"), Schema.parse("Sid int, Time int, Pos int")
     >>> by_soldier = Order("Time", group_by=("Sid",))
@@ -116,8 +117,8 @@ class Resample:
         (bound_before, known_before), (bound, known) = reports.before, reports.after
         zero, end = np.zeros(count, np.int64), np.full(count, len(value))
         reach = shift(value, self.size)
-        done = end if turn.moment.end else np.where(known, first_not_before(reach, zero, end, bound), 0)
-        was_done = np.where(known_before, first_not_before(reach, zero, end, bound_before), 0)
+        done = end if turn.moment.end else np.where(known, np.searchsorted(reach, bound), 0)
+        was_done = np.where(known_before, np.searchsorted(reach, bound_before), 0)
         # What the group passed in this turn, and the new left tuples that it had passed already.
         beat, group = expand(was_done, done)
         new = np.flatnonzero(~old)
@@ -169,8 +170,7 @@ class Resample:
             turn.state.put("beats", None)
             turn.state.put("reports", None)
             return
-        if len(ticks.train):
-            turn.state.put("beats", beats.packed())
+        self._store_beats(beats, value, ticks, reports, turn)
         bound, known = ticks.after
         if self.left_order.group_by or not known.any() or len(rows) == 0:
             rows.store(turn.state, "reports")
@@ -183,7 +183,17 @@ class Resample:
             np.maximum(shift(group_bound[rows.group], -self.size), shift(rows.value, -self.size)),
             shift(rows.value, -self.size),
         )
-        everywhere = np.zeros(len(rows), np.int64), np.full(len(rows), len(value))
-        first = first_not_before(value, *everywhere, waits_from)
-        past = first_not_before(value, *everywhere, shift(rows.value, self.size), after=True)
+        first = np.searchsorted(value, waits_from)
+        past = np.searchsorted(value, shift(rows.value, self.size), side="right")
         rows.filter(~passed | (past > first)).store(turn.state, "reports")
+
+    def _store_beats(
+        self, beats: Train, value: Values, ticks: Admitted, reports: Admitted, turn: Turn
+    ) -> None:
+        alive = np.ones(len(beats), bool)
+        bound, known = reports.after
+        if not self.right_order.group_by and known[0]:
+            # Only one group, and what it has passed is done.
+            alive = ~beyond(np.broadcast_to(bound[0], len(beats)), value, self.size)
+        if len(ticks.train) or not alive.all():
+            turn.state.put("beats", beats.filter(alive).packed())

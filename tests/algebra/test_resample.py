@@ -111,5 +111,7 @@ def test_reports_and_held_tuples_do_not_pile_up() -> None:
         ran = run_kernel(box, rows[:count], (schema, schema), 100, ends=False)
         return ran.stored[name].num_rows if name in ran.stored else 0
 
+    one_group = Resample.of({"n": "count(*)"}, 5, Order("T", 2), Order("T", 2), schema, schema)
+    assert kept(one_group, "beats", 6000) <= kept(one_group, "beats", 1000) + 5 < 40
     assert kept(resample, "reports", 6000) <= kept(resample, "reports", 1000) + 40 < 400
     assert kept(wait, "held", 6000) <= 20
