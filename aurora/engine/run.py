@@ -127,8 +127,8 @@ class _Bound:
         _check_names("sink", sinks, list(network.outputs), "output")
         if not sinks:
             raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
-        if settings.batch < 1:
-            raise AuroraError(f"a batch has 1 row or more, found {settings.batch}")
+        if settings.batch < 1 or (settings.partitions or 1) < 1:
+            raise AuroraError(f"batch and partitions must be 1 or more, found {settings.batch}, {settings.partitions}")
         opened = {
             name: open_sink(name, address, network.schema(network.outputs[name]))
             for name, address in sinks.items()
@@ -156,7 +156,7 @@ class _Bound:
                 source, receiver = open_source(name, sources[name], schema, settings.follow, notes)
                 streams[name] = source
                 receivers += [receiver] if receiver else []
-        buckets = settings.partitions or _cores(settings.master)
+        buckets = _buckets(checkpoint, settings)
         parts = {name: sink for name, sink in opened.items() if isinstance(sink, PartSink)}
         job = Job(plan, buckets, parts)
         pieces = max(2, _cores(settings.master))
@@ -205,6 +205,14 @@ def _checkpoint(plan: Plan, sinks: dict[str, Sink], settings: Settings) -> Path:
         )
     owner.write_text(mark)
     return folder
+
+
+def _buckets(checkpoint: Path, settings: Settings) -> int:
+    """State lies in buckets: a run that goes on keeps the number that it began with."""
+    note = checkpoint / "buckets"
+    if not note.exists():
+        note.write_text(str(settings.partitions or _cores(settings.master)))
+    return int(note.read_text())
 
 
 def _cores(master: str | None) -> int:
