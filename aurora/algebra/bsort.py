@@ -63,8 +63,8 @@ class BSort:
         group = groups.number(train.rows)
         stored = turn.state.get("held")
         if stored is not None:
-            held = Train.unpacked(stored.drop_columns(["#group"]))
-            group = np.concatenate([stored.column("#group").to_numpy(), group])
+            held = Train.unpacked(stored.remove_column(stored.num_columns - 1))
+            group = np.concatenate([stored.column(stored.num_columns - 1).to_numpy(), group])
             train = Train.concat([held, train])
         if len(train) == 0:
             return {"1": Train.empty(self.schema.arrow(), self.depth((depth,)))}

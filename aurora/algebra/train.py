@@ -112,14 +112,14 @@ class Train:
     def _by_content(self, order: Ints, same: Mask) -> None:
         """Rearranges `order` where neighbours are the `same` by key."""
         places, run = _tied(same)
-        table = pa.Table.from_batches([self.rows.take(pa.array(order[places]))])
-        names = table.column_names
-        table = table.append_column("#run", pa.array(run))
-        table = table.append_column("#ts", pa.array(self.arrived[order[places]]))
+        those = order[places]
+        columns = [pa.array(run), *self.rows.take(pa.array(those)).columns, pa.array(self.arrived[those])]
+        names = [str(i) for i in range(len(columns))]
         sorted_places = pc.sort_indices(
-            table, sort_keys=[(name, "ascending") for name in ("#run", *names, "#ts")]
+            pa.RecordBatch.from_arrays(columns, names=names),
+            sort_keys=[(name, "ascending") for name in names],
         )
-        order[places] = order[places][sorted_places.to_numpy()]
+        order[places] = those[sorted_places.to_numpy()]
 
     def packed(self) -> pa.RecordBatch:
         """One Arrow batch, hidden fields behind the others: how a train is stored and sent."""
@@ -131,7 +131,8 @@ class Train:
     @staticmethod
     def unpacked(batch: pa.RecordBatch) -> "Train":
         names = batch.schema.names
-        first = names.index("#ts")
+        # The last of that name: a field may be called the same.
+        first = len(names) - 1 - names[::-1].index("#ts")
         keys = [batch.column(i).to_numpy() for i in range(first + 1, len(names))]
         rows = pa.RecordBatch.from_arrays(batch.columns[:first], schema=pa.schema(list(batch.schema)[:first]))
         return Train(rows, batch.column(first).to_numpy(), np.stack(keys))

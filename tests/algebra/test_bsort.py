@@ -58,6 +58,12 @@ def test_doubles(rows: list[Arrival], slack: int, span: float) -> None:
     compare(rows, "double", span=span)
 
 
+def test_fields_may_have_the_names_of_hidden_ones() -> None:
+    schema = Schema.parse("T int, `#ts` int, `#group` int, `#0` int, `#` int")
+    rows = [(0, dict(zip(schema.names, (9 - i, i, -i, 7, 8), strict=True))) for i in range(9)]
+    agree(BSort.of(Order("T", 2), schema), lambda: squal.BSort(squal.Order("T", 2)), rows, schema)
+
+
 def test_state_is_the_buffer() -> None:
     schema = Schema.parse("T int, g int")
     box = BSort.of(Order("T", slack=3, group_by=("g",)), schema)
