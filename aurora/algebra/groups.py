@@ -51,7 +51,10 @@ class Groups:
             column = rows.column(name)
             if self._known is not None:
                 known = self._known.column(own)
-                column = pa.concat_arrays([known, column.cast(known.type)])
+                if column.type != known.type:
+                    # Integers of two widths.
+                    known, column = known.cast(pa.int64()), column.cast(pa.int64())
+                column = pa.concat_arrays([known, column])
             columns.append(column)
         return encode(columns)[len(self) :]
 

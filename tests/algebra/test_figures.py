@@ -23,7 +23,7 @@ SOLDIERS = [
 
 def flow(box: Any, rows: list[tuple[Any, ...]], port: str = "1", ends: bool = True) -> list[tuple[Any, ...]]:
     """What the box makes of one stream, the same for all cuts."""
-    schema = box.input if hasattr(box, "input") else box.schema
+    schema = box.schema if isinstance(box, BSort) else box.input
     arrivals = [(0, dict(zip(schema.names, row, strict=True))) for row in rows]
     return _same_for_all_cuts(box, arrivals, (schema,), port, ends)
 

@@ -87,18 +87,23 @@ def test_doubles(rows: list[Arrival], size: float, left: Any, right: Any) -> Non
     compare(rows, "double", "left.k = right.k", size, left, right)
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.integers(0, 9)), max_size=25))
-def test_sides_of_different_widths(rows: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from([0, 1, 2, 2**40, -(2**63)])),
+        max_size=25,
+    ),
+    st.sampled_from([(), ("k",)]),
+    st.sampled_from([(), ("k",)]),
+)
+def test_sides_of_different_widths(rows: list[tuple[int, int, int]], left_by: Any, right_by: Any) -> None:
     left, right = Schema.parse("a smallint, k int"), Schema.parse("b bigint, k bigint, a int")
-    arrived = [(0, {"a": t, "k": k}) if side == 0 else (1, {"b": t, "k": k, "a": t}) for side, t, k in rows]
-    box = Join.of("left.k = right.k", 2, Order("a", 1), Order("b", 2), left, right)
-    naive = squal.Join(equal("k"), 2, squal.Order("a", 1), squal.Order("b", 2))
+    arrived = [
+        (0, {"a": t, "k": k % 3}) if side == 0 else (1, {"b": t, "k": k, "a": t}) for side, t, k in rows
+    ]
+    sides = {"on": "a", "slack": 1, "group_by": left_by}, {"on": "b", "slack": 2, "group_by": right_by}
+    box = Join.of("left.k = right.k", 2, *(Order(**side) for side in sides), left, right)
     agree(
-        box,
-        lambda: squal.Join(naive.predicate, 2, squal.Order("a", 1), squal.Order("b", 2)),
-        arrived,
-        left,
-        right,
+        box, lambda: squal.Join(equal("k"), 2, *(squal.Order(**side) for side in sides)), arrived, left, right
     )
 
 
