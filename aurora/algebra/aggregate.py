@@ -99,6 +99,12 @@ class Aggregate:
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] + 1
 
+    @cached_property
+    def _fields(self) -> frozenset[str]:
+        """What is needed of a tuple."""
+        opening = frozenset() if self.predicate is None else self.predicate.fields
+        return self.reducer.fields | opening | {*self.order.group_by, self.order.on}
+
     @property
     def _in_panes(self) -> bool:
         """Whether tuples can be summed up before their windows close."""
@@ -108,7 +114,7 @@ class Aggregate:
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         (train,) = inputs
         early = [] if self.timeout is None else time_out(self, train.depth, turn)
-        admitted = admit(self.order, train, turn)
+        admitted = admit(self.order, train.narrowed(self._fields), turn)
         rows = self._arguments(admitted, turn)
         if self.timeout is not None:
             count_late(self, admitted, rows, turn)

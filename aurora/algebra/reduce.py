@@ -69,6 +69,14 @@ class Reducer:
         """Whether some function needs all tuples of its window, so that they cannot be summed up before."""
         return self.user is not None or any(isinstance(part, Whole) for part in self.parts)
 
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields that the functions look at."""
+        if self.user is not None:
+            return frozenset(self.schema.names)
+        used = (each for call in self.calls for each in (call.argument, call.order) if each is not None)
+        return frozenset(name for expression in used for name in expression.fields)
+
     def arguments(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The columns that the functions look at."""
         if self.user is not None:

@@ -85,6 +85,8 @@ class Resample:
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         left, right = (train.at_input(number, depth) for number, train in enumerate(inputs))
+        left = left.narrowed({self.left_order.on, *self.left_order.group_by})
+        right = right.narrowed(self.reducer.fields | {self.right_order.on, *self.right_order.group_by})
         ticks = admit(self.left_order, left, replace(turn, counts=turn.primary), "left ")
         reports = admit(self.right_order, right, turn, "right ")
         beats, old = self._beats(ticks, turn)
@@ -97,7 +99,7 @@ class Resample:
 
     def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Mask]:
         """All left tuples by value, and which of them came in earlier turns."""
-        new = ticks.train.with_rows(ticks.train.rows.select([self.left_order.on]))
+        new = ticks.train.narrowed({self.left_order.on})
         stored = turn.state.get("beats")
         parts = [new] if stored is None else [Train.unpacked(stored), new]
         beats = Train.concat(parts)

@@ -1,6 +1,6 @@
 """A train: tuples that travel together, with the two hidden fields that ride along."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,11 @@ class Train:
 
     def with_rows(self, rows: pa.RecordBatch) -> "Train":
         return Train(rows, self.arrived, self.keys)
+
+    def narrowed(self, names: Collection[str]) -> "Train":
+        """The same rows with those of their fields only, but never with none."""
+        kept = [name for name in self.rows.schema.names if name in names] or self.rows.schema.names[:1]
+        return self.with_rows(self.rows.select(kept))
 
     def deepened(self, depth: int) -> "Train":
         """The same rows with zeros for the boxes that they did not pass."""

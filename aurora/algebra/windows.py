@@ -120,8 +120,8 @@ class Windows:
         if self.advance <= self.size:
             return np.zeros(len(value), bool)
         if value.dtype.kind == "f":
-            everything = np.zeros(len(value), bool)
-            held, _ = self.between(value, origin, np.arange(len(value)), (value, everything), None)
+            no_bound = value, np.zeros(len(value), bool)
+            held, _ = self.between(value, origin, np.arange(len(value)), no_bound, None)
             return np.asarray(np.bincount(held, minlength=len(value)) == 0)
         v, o = wide(value, origin, room=float(self.advance))
         return np.asarray(((v if self.align else v - o) % self.advance) >= self.size, bool)
