@@ -113,8 +113,8 @@ def rules(reports: dict[str, Any]) -> dict[str, int]:
         mean = average[:, :, window].sum(axis=2) / np.maximum(known, 1)
         lav = np.where(known > 0, np.floor(mean + 1e-9), -1)
         before = cars[:, :, now - 1]
-        applies = (lav < RULES.toll_speed) & (before > RULES.toll_cars) & ~near[:, :, now - 1]
-        tolls[:, :, now] = np.where(applies, 2 * (before - RULES.toll_cars) ** 2, 0)
+        applies = RULES.tolled(lav, before) & ~near[:, :, now - 1]
+        tolls[:, :, now] = np.where(applies, RULES.toll(before), 0)
 
     at = (direction[enters], seg[enters], minute[enters])
     late = seconds[enters] >= seconds.max() + 1 - LATE

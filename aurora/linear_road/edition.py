@@ -1,8 +1,9 @@
 """What an edition of the benchmark fixes: constants, the toll, the deadlines. The rules elsewhere ask here."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["EDITION_2004", "EDITIONS", "Edition"]
+__all__ = ["EDITIONS", "EDITION_2004", "Edition"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,13 @@ class Edition:
     travel_tolerance: float = 0.05
     deadlines: dict[int, float] = field(default_factory=lambda: {0: 5.0, 1: 5.0, 2: 5.0, 3: 10.0, 4: 30.0})
 
-    def toll(self, lav: float, cars: float) -> float:
-        """The toll of a segment without an accident nearby (rule 5)."""
-        return 2 * (cars - self.toll_cars) ** 2 if lav < self.toll_speed and cars > self.toll_cars else 0
+    def tolled(self, lav: Any, cars: Any) -> Any:
+        """Whether a segment without an accident nearby has a toll (rule 5): for numbers, arrays and Spark columns."""
+        return (lav < self.toll_speed) & (cars > self.toll_cars)
+
+    def toll(self, cars: Any) -> Any:
+        """What is asked for where a segment has a toll."""
+        return 2 * (cars - self.toll_cars) * (cars - self.toll_cars)
 
 
 EDITION_2004 = Edition("2004")

@@ -70,8 +70,7 @@ def segment_day(
     lav = np.clip(np.floor(speed), 3, edition.free_speed).astype(np.int32)
     # No car in a minute: no speed either (rule 4).
     lav[cars == 0] = -1
-    tolled = (lav < edition.toll_speed) & (cars > edition.toll_cars)
-    toll = np.where(tolled, 2 * (cars - edition.toll_cars) ** 2, 0).astype(np.int32)
+    toll = np.where(edition.tolled(lav, cars), edition.toll(cars), 0).astype(np.int32)
     at: Array = np.indices(demand.shape, dtype=np.int32)
     columns: dict[str, Array] = {
         "Min": at[0] + 1,

@@ -1,4 +1,4 @@
-"""The right answers, computed in Spark: one module of rules for each edition of the benchmark."""
+"""The right answers, computed in Spark; constants, toll and deadlines come from the edition."""
 
 from aurora.linear_road.reference.answers import Reference, reference_answers
 

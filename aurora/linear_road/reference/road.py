@@ -87,10 +87,8 @@ def quotes(stats: DataFrame, crashed: DataFrame, edition: Edition) -> DataFrame:
         .agg(F.min_by("crash", "ahead").alias("accident"))
     )
     lav = F.coalesce(F.floor(F.col("mean") + 1e-9), F.lit(-1)).cast("int")
-    tolled = (
-        (F.col("lav") < edition.toll_speed) & (F.col("cars") > edition.toll_cars) & F.col("accident").isNull()
-    )
-    toll = F.when(tolled, 2 * F.pow(F.col("cars") - edition.toll_cars, 2)).otherwise(0).cast("long")
+    tolled = edition.tolled(F.col("lav"), F.col("cars")) & F.col("accident").isNull()
+    toll = F.when(tolled, edition.toll(F.col("cars").cast("long"))).otherwise(0).cast("long")
     return (
         stats.withColumn("mean", F.avg("speed").over(recent))
         .withColumn("cars", F.coalesce(F.max("cnt").over(previous), F.lit(0)))

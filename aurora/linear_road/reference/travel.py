@@ -67,8 +67,7 @@ def travel(queries: dict[str, Array], speeds: Array, cars: Array, edition: Editi
         cell = (weekday[going], minute, way[going], at[going])
         speed, count = speeds[cell], cars[cell]
         seconds[going] += 3600 / speed
-        tolled = (speed < edition.toll_speed) & (count > edition.toll_cars)
-        tolls[going] += np.where(tolled, 2 * (count - edition.toll_cars) ** 2, 0)
+        tolls[going] += np.where(edition.tolled(speed, count), edition.toll(count), 0)
         at[going] += step[going]
     return np.floor(seconds + 0.5).astype(np.int64), np.floor(tolls + 0.5).astype(np.int64)
 
