@@ -1,7 +1,9 @@
 """Every example network gives what its folder says it gives."""
 
+import csv
 import importlib.util
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -79,3 +81,21 @@ def test_accounts_in_python_are_the_network_of_the_text() -> None:
     network = loaded(folder / "network.py").accounts()
     assert network == read_network(folder / "network.yaml")
     assert from_text(to_text(network)) == network
+
+
+def test_what_make_run_shows(spark: SparkSession, tmp_path: Path) -> None:
+    script = loaded(EXAMPLES / "border_run.py")
+    script.write_reports(tmp_path / "reports.csv", 200_000)
+    result = script.run_border(tmp_path / "reports.csv", tmp_path, Settings(partitions=2))
+    with open(tmp_path / "reports.csv", newline="") as file:
+        reports = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    over = [report for report in reports if report["Pos"] >= 30]
+    count = Counter(report["Time"] for report in over)
+    far: dict[int, int] = {}
+    for report in over:
+        far[report["Time"]] = max(report["Pos"], far.get(report["Time"], 30))
+    alarms = [f"{time},{count[time]},{far[time]}" for time in sorted(count) if count[time] >= 140]
+    assert alarms and (tmp_path / "alarms.csv").read_text().splitlines() == ["Time,Cnt,Farthest", *alarms]
+    patrols = {(report["Sid"], report["Time"] // 60) for report in reports}
+    assert result.totals.rows == {"alarms": len(alarms), "crossings": len(over), "patrols": len(patrols)}
+    assert result.totals.discarded == {}

@@ -70,7 +70,8 @@ class BatchReport:
     end: bool
 
 
-REJECTS_SINK = "rejects"
+# No output has this name: the names of outputs are free, and `rejects` is one.
+REJECTS_SINK = "#rejects"
 
 
 class Commits:

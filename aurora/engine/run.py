@@ -179,7 +179,7 @@ def _rejects_sink(sinks: dict[str, Sink], settings: Settings) -> dict[str, Sink]
         if not paths:
             return {}
         address = f"csv:{os.path.join(os.path.dirname(paths[0]), 'rejects.csv')}"
-    sink = open_sink(REJECTS_SINK, address, REJECTS)
+    sink = open_sink("rejects", address, REJECTS)
     if isinstance(sink, PartSink):
         raise AuroraError(f"rejects go to one file: end its name in .csv or .jsonl, found {sink.path}")
     return {REJECTS_SINK: sink}

@@ -9,12 +9,13 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-import aurora
 from aurora.algebra.reduce import WindowFunction
 from aurora.algebra.user import UserBox
 from aurora.network.network import Network
 
 __all__ = ["ship_functions"]
+
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def ship_functions(network: Network) -> None:
@@ -42,5 +43,5 @@ def _functions(network: Network) -> Iterator[Any]:
 def _installed(file: str) -> bool:
     """Whether every worker finds the module by its name: Python's own, installed packages, and this one."""
     known = (sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
-    paths = [*known, *site.getsitepackages(), os.path.dirname(aurora.__file__)]
+    paths = [*known, *site.getsitepackages(), OWN]
     return any(os.path.abspath(file).startswith(os.path.abspath(path) + os.sep) for path in paths)

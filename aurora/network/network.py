@@ -195,8 +195,8 @@ class Network:
         return self.add(name, spec)
 
     def output(self, name: str, stream: Stream) -> None:
-        if not name or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"output {name}: a name has no spaces and no '='")
+        if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
+            raise AuroraError(f"output {name}: a name has no spaces and no '=', and does not begin with #")
         if name in self.outputs:
             raise AuroraError(f"output {name}: the name is used twice")
         if stream.port.box in self.inputs and self.inputs[stream.port.box].static:
