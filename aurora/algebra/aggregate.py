@@ -13,14 +13,14 @@ from aurora.algebra.groups import Groups, first_not_before, segments, value_orde
 from aurora.algebra.kept import Kept
 from aurora.algebra.opened import closing_windows, still_open
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, from_values, least
+from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, from_values, least, smallest
 from aurora.algebra.reduce import Reducer, WindowFunction
 from aurora.algebra.release import release
 from aurora.algebra.schema import Schema
 from aurora.algebra.timeouts import count_late, forget, time_out
 from aurora.algebra.train import Ints, Train, Values, at_the_end, order_codes
 from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds, Windows, wrapped
+from aurora.algebra.windows import Bounds, Windows
 from aurora.errors import AuroraError
 
 __all__ = ["Aggregate"]
@@ -76,7 +76,8 @@ class Aggregate:
                 f"{where}: {order.on} counts in whole numbers, found size {size}, advance {advance}"
             )
         reducer = Reducer.of(functions, schema, where)
-        box = cls(schema, reducer, order, Windows(size, advance, align), timeout, predicate)
+        windows = Windows(size, advance, align, smallest(order.type(schema)))
+        box = cls(schema, reducer, order, windows, timeout, predicate)
         taken = [*order.group_by, order.on]
         for name in reducer.outputs:
             if name in taken:
@@ -203,7 +204,7 @@ class Aggregate:
             row, start = row[chosen], start[chosen]
             begins, _ = segments(kept.group[row], start)
             group, window = group[keep], window[keep]
-        keys = self._causes(group, window, kept.value[row[begins]], admitted)
+        keys = self._causes(group, window, admitted)
         return self.emit(kept, row, begins, group, window, keys, admitted.groups)
 
     def by_window(self, kept: Kept, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
@@ -212,11 +213,11 @@ class Aggregate:
         begins, _ = segments(kept.group[row], start)
         return row, start, begins
 
-    def _causes(self, group: Ints, window: Values, value: Values, admitted: Admitted) -> Ints:
+    def _causes(self, group: Ints, window: Values, admitted: Admitted) -> Ints:
         """The keys of the tuples whose arrival closed the windows; the end of the input closes the rest."""
         end = window + np.asarray(self.windows.size).astype(window.dtype)
         # Past the largest bigint nothing closes a window but the end of the input.
-        never = (end < window) & ~wrapped(window, value)
+        never = end < window
         bound = np.where(admitted.bounded, admitted.bound, least(admitted.bound.dtype))
         low = np.searchsorted(admitted.group, group, side="left")
         high = np.searchsorted(admitted.group, group, side="right")
@@ -241,10 +242,7 @@ class Aggregate:
             [*groups.columns(group), start, *values], schema=self.outputs["1"].arrow()
         )
         arrived = np.minimum.reduceat(kept.arrived[row], begins)
-        codes = np.where(
-            wrapped(window, kept.value[row[begins]]), np.iinfo(np.int64).min, order_codes(window)
-        )
-        return Train(rows, arrived, np.concatenate([keys, codes[None]]))
+        return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
 
     def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:
         """Forgets what no open window holds any more."""

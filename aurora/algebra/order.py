@@ -23,6 +23,7 @@ __all__ = [
     "least",
     "orderable",
     "out_of_order",
+    "smallest",
     "to_values",
     "with_order_value",
 ]
@@ -97,6 +98,11 @@ def from_values(values: Values, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
         return pa.array(values, pa.int64()).cast(kind)
     return pa.array(values.astype(kind.to_pandas_dtype()), kind)
+
+
+def smallest(kind: pa.DataType) -> int:
+    """The smallest whole number that a field of this type holds, in the units of `to_values`."""
+    return int(-(2 ** (kind.bit_width - 1)))
 
 
 def least(kind: np.dtype[Any]) -> Any:
@@ -304,9 +310,9 @@ def _bounds(order: Order, group: Ints, value: Values, count: int, depth: int) ->
     bound = np.zeros(count, value.dtype)
     if len(group):
         first = np.concatenate([[0], np.cumsum(size)[:-1]])
-        smallest = value[np.minimum(first, len(value) - 1)]
-        bound = smallest
+        lowest = value[np.minimum(first, len(value) - 1)]
+        bound = lowest
         if order.span is not None:
-            bound = _minus(smallest, order.span)
-            known &= _fits(smallest, order.span)
+            bound = _minus(lowest, order.span)
+            known &= _fits(lowest, order.span)
     return bound, known

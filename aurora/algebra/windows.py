@@ -10,7 +10,7 @@ import numpy as np
 from aurora.algebra.groups import expand
 from aurora.algebra.train import Ints, Mask, Values
 
-__all__ = ["Bounds", "Windows", "narrow", "wide", "wrapped"]
+__all__ = ["Bounds", "Windows", "narrow", "wide"]
 
 # The bound of each group, and whether it has one.
 Bounds = tuple[Values, Mask]
@@ -29,15 +29,10 @@ def wide(*columns: Values, room: float) -> Sequence[Any]:
 
 
 def narrow(values: Any, kind: np.dtype[Any]) -> Values:
-    """Back to 64 bits; a window that starts before the smallest bigint wraps."""
+    """Back to 64 bits."""
     if values.dtype != object:
         return np.asarray(values)
-    return np.array([((int(v) + 2**63) % 2**64) - 2**63 for v in values], dtype=np.int64).astype(kind)
-
-
-def wrapped(window: Values, value: Values) -> Mask:
-    """Which windows, each with a value in it, start before the smallest bigint."""
-    return np.asarray(window > value)
+    return np.asarray(values.astype(np.int64).astype(kind))
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,8 @@ class Windows:
     size: Any
     advance: Any
     align: bool = False
+    # The smallest value of the order field: aligned windows that would start below it are not there.
+    lowest: int = -(2**63)
 
     @property
     def pane(self) -> int:
@@ -103,6 +100,10 @@ class Windows:
             if high_known is not None:
                 fits &= start + size <= high[row]
             row, start = row[fits], start[fits]
+        elif self.align:
+            there = np.asarray(start >= self.lowest, bool)
+            if not there.all():
+                row, start = row[there], start[there]
         return row, narrow(start, value.dtype)
 
     def alive(self, value: Values, origin: Values, group: Ints, bound: Bounds) -> Mask:
@@ -116,15 +117,17 @@ class Windows:
         return np.asarray(holds & (~known | (v - steps + self.size + extra > high)), bool)
 
     def in_gap(self, value: Values, origin: Values) -> Mask:
-        """Which values lie between two windows (where the advance is larger than the size)."""
-        if self.advance <= self.size:
+        """Which values lie in no window (where the advance is larger than the size, or below the lowest start)."""
+        below = self.align and len(value) > 0 and value.min() < self.lowest + self.advance
+        if self.advance <= self.size and not below:
             return np.zeros(len(value), bool)
         if value.dtype.kind == "f":
             no_bound = value, np.zeros(len(value), bool)
             held, _ = self.between(value, origin, np.arange(len(value)), no_bound, None)
             return np.asarray(np.bincount(held, minlength=len(value)) == 0)
         v, o = wide(value, origin, room=float(self.advance))
-        return np.asarray(((v if self.align else v - o) % self.advance) >= self.size, bool)
+        steps = (v if self.align else v - o) % self.advance
+        return np.asarray((steps >= self.size) | (v - steps < self.lowest), bool)
 
 
 def _steps(distance: Any, advance: Any, exact: bool) -> Any:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields
-from tests.spec.window_functions import wrapped
 
 __all__ = ["ARRIVAL", "Aggregate"]
 
@@ -42,7 +41,7 @@ class Group:
 
 
 class Aggregate(Box):
-    """`advance` is a number or a predicate; `bits` is the width of the order field, in which starts wrap."""
+    """`advance` is a number or a predicate; `bits` is the width of the order field."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Aggregate(Box):
         self.advance = advance
         self.timeout = timeout
         self.align = align
-        self.bits = bits
+        self.lowest = -(2 ** (bits - 1))
         self.groups: dict[Any, Group] = {}
         self.now = 0
 
@@ -77,7 +76,8 @@ class Aggregate(Box):
         else:
             steps = range((value - first - self.size) // self.advance, (value - first) // self.advance + 1)
         found = [first + step * self.advance for step in steps if self.align or step >= 0]
-        return [start for start in found if start <= value < start + self.size]
+        # A start must be a value of the order field.
+        return [start for start in found if start <= value < start + self.size and start >= self.lowest]
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         key = self.order.group(row)
@@ -135,8 +135,7 @@ class Aggregate(Box):
         inside = sorted((e for e in entries if start <= e.value < start + self.size), key=place)
         rows = [entry.row for entry in inside]
         fields = {name: group_value(group, name) for name in self.order.group_by}
-        shown = wrapped(start, self.bits) if isinstance(start, int) else start
-        return "1", min(e.ts for e in inside), {**fields, self.order.on: shown, **self.functions(rows)}
+        return "1", min(e.ts for e in inside), {**fields, self.order.on: start, **self.functions(rows)}
 
     def close(self, group: Group, bound: Any) -> list[tuple[Any, Out]]:
         """Closes the windows that end at or before the bound (None: all); gives start and row of each."""
@@ -190,5 +189,4 @@ def group_value(group: Group, name: str) -> Any:
 
 
 def in_order_of_start(found: list[tuple[Any, Out]]) -> list[Out]:
-    """By start and fields; what starts before the smallest bigint counts as starting there."""
-    return [out for _, out in sorted(found, key=lambda pair: (max(pair[0], -(2**63)), by_fields(pair[1])))]
+    return [out for _, out in sorted(found, key=lambda pair: (pair[0], by_fields(pair[1])))]
