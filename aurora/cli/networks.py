@@ -106,8 +106,9 @@ def run_network(
             read, _bindings(source or [], "source"), _bindings(sink or [], "sink"), settings, watch, stop
         )
     _summarise(result)
-    if stop.is_set():
-        raise KeyboardInterrupt
+    if stop.is_set() and not result.ended:
+        typer.echo("stopped", err=True)
+        raise typer.Exit(130)
 
 
 def _bindings(given: list[str], what: str) -> dict[str, str]:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from aurora import Result
 from aurora.cli import main as cli
+from aurora.engine.commit import Totals
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 BORDER = EXAMPLES / "05_border_watch" / "network.yaml"
@@ -121,7 +123,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--source", "reports=csv:nowhere.csv", "--sink", "alarms=console"), "source reports: there is no nowhere.csv"),
     (("--source", "reports=tcp:9000", "--sink", "alarms=console"), "source reports: 'tcp:9000' needs a host"),
     (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is no address"),
-    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "a batch has 1 row or more, found 0"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch and partitions must be 1 or more"),
     (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
 ]  # fmt: skip
 
@@ -138,6 +140,21 @@ def test_a_wrong_run_is_one_line_before_spark_starts(aurora, options: tuple[str,
 def test_help_has_an_example(aurora, command: str) -> None:  # type: ignore[no-untyped-def]
     ended = aurora(command, "--help")
     assert ended.status == 0 and f"Example: aurora {command} " in ended.out
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """The handler sets `stop`; the run ends after its batch, tells what it did, and the command ends as interrupted."""
+
+    def interrupted(network, sources, sinks, settings, watch, stop):  # type: ignore[no-untyped-def]
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(10)
+        return Result(Totals(batch=4), 1.0, False)
+
+    monkeypatch.setattr("aurora.cli.networks.run", interrupted)
+    ended = aurora("run", BORDER, "--source", SOURCE, "--sink", "alarms=console")
+    assert ended.status == 130 and ended.out == ""
+    assert ended.err.splitlines() == ["5 batches in 1.0 s", "stopped"]
 
 
 def test_an_unknown_command_is_no_success(aurora) -> None:  # type: ignore[no-untyped-def]
