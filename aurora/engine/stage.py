@@ -1,6 +1,8 @@
 """One stage at work: trains in, boxes one after the other, trains out. Knows nothing of Spark."""
 
+import os
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +11,8 @@ from aurora.algebra.train import Train
 from aurora.algebra.turn import Moment, State, Turn
 from aurora.engine.buckets import split
 from aurora.engine.plan import Entry, Plan
-from aurora.network.network import Port
+from aurora.errors import AuroraError
+from aurora.network.network import Box, Port
 
 __all__ = ["BoxCounts", "departures", "run_stage"]
 
@@ -48,7 +51,7 @@ def run_stage(
             state.within(f"{box.name}/"), moment, primary=primary, relations=state.within("relation/")
         )
         started = time.perf_counter_ns()
-        outputs = box.operator.call(inputs, turn)
+        outputs = _called(box, inputs, turn)
         counts[box.name] = BoxCounts(
             sum(map(len, inputs)),
             sum(len(train) for train in outputs.values()),
@@ -59,6 +62,19 @@ def run_stage(
         for port, train in outputs.items():
             here[Port(box.name, port)] = train
     return {port: train for port, train in here.items() if isinstance(port, Port)}, counts
+
+
+def _called(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+    """Calls a box; a fault of its kernel, which may be the user's, comes with the name of the box."""
+    try:
+        return box.operator.call(inputs, turn)
+    except AuroraError as fault:
+        raise AuroraError(f"box {box.name}: {fault}") from fault
+    except Exception as fault:
+        place = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{os.path.basename(place.filename)}, line {place.lineno}"
+        told = " ".join(str(fault).split())
+        raise AuroraError(f"box {box.name}: {type(fault).__name__}: {told} ({where})") from fault
 
 
 def _joined(trains: list[Train]) -> Train:
