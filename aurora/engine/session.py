@@ -29,6 +29,7 @@ SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "aurora.engine.daemon",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
 
