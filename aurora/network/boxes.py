@@ -20,6 +20,7 @@ from aurora.algebra.user import UserBox
 from aurora.algebra.wait import Wait
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, duration, is_span, slack
+from aurora.network.relations import check_keys
 
 __all__ = ["FORMS", "operator", "references", "with_references"]
 
@@ -165,7 +166,9 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     if not callable(kernel):
         raise AuroraError(f"{where}: {spec['user']} is no function, found {kernel!r}")
     relations = _fields(spec.get("relations", ()))
-    return UserBox.of(kernel, dict(zip(names, schemas, strict=True)), outputs, key, relations, where)
+    box = UserBox.of(kernel, dict(zip(names, schemas, strict=True)), outputs, key, relations, where)
+    check_keys(box, where)
+    return box
 
 
 def _declared(schema: Any, where: str) -> Schema:

@@ -7,8 +7,10 @@ from typing import Any
 
 from aurora.algebra.operator import Operator
 from aurora.algebra.schema import Schema
+from aurora.algebra.user import UserBox
 from aurora.errors import AuroraError
 from aurora.network.boxes import FORMS, operator, references, with_references
+from aurora.network.relations import check_relations
 
 __all__ = ["Box", "Input", "Network", "Port", "Stream"]
 
@@ -247,11 +249,12 @@ class Network:
             raise AuroraError(f"{where}: the name is used twice")
 
     def checked(self) -> "Network":
-        """The network, if it can run: it has an input and an output."""
+        """The network, if it can run: it has an input and an output, and boxes share relations by one key."""
         if not any(not entry.static for entry in self.inputs.values()):
             raise AuroraError(f"network {self.name}: has no input")
         if not self.outputs:
             raise AuroraError(f"network {self.name}: has no output")
+        check_relations((b.name, b.operator) for b in self.boxes.values() if isinstance(b.operator, UserBox))
         return self
 
     def __eq__(self, other: object) -> bool:

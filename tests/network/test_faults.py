@@ -131,6 +131,17 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {user: "math:sqrt", inputs: {a: reports, c: reports}, outputs: {o: "A int"}, key: {a: [Sid]}}': (
         "(a reports, c reports)", "different lengths",
     ),
+    'b: {user: "math:sqrt", inputs: {a: reports, c: words}, outputs: {o: "A int"}, key: {a: Sid, c: Word}}': (
+        "box b (a reports, c words): input a has the key (int), input c the key (string)",
+    ),
+    'a: {user: "math:sqrt", inputs: {x: reports}, outputs: {o: "A int"}, key: {x: Sid}, relations: kept}\n'
+    '  b: {user: "math:sqrt", inputs: {x: words}, outputs: {o: "A int"}, key: {x: Word}, relations: kept}': (
+        "relation kept: box a has the key (int), box b the key (string)",
+    ),
+    'a: {user: "math:sqrt", inputs: {x: reports}, outputs: {o: "A int"}, relations: kept}\n'
+    '  b: {user: "math:sqrt", inputs: {x: reports}, outputs: {o: "A int"}, key: {x: Sid}, relations: kept}': (
+        "relation kept: box a has the key ()", "box b the key (int)",
+    ),
     f"b: {{{USER}, outputs: {{}}}}": ("needs one output or more",),
     f'b: {{{USER}, outputs: {{o: "A number"}}}}': ("box b (a reports): output o: field 'A'", "'number'"),
     'b: {user: "math:sqrt", inputs: [reports], outputs: {o: "A int"}}': ("box b: inputs: expects a mapping",),
