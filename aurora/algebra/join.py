@@ -77,14 +77,15 @@ class Join:
         return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 2
+        return 2 * max(inputs) + 1
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         lefts = admit(self.left_order, inputs[0].at_input(0, depth), turn, "left ")
         rights = admit(self.right_order, inputs[1].at_input(1, depth), turn, "right ")
-        old_left, new_left = _kept(turn, "left", self.left, lefts)
-        old_right, new_right = _kept(turn, "right", self.right, rights)
+        new_left, new_right = lefts.train, rights.train
+        old_left = _kept(turn, "left", self.left, depth + 1)
+        old_right = _kept(turn, "right", self.right, depth + 1)
         left, right = Train.concat([old_left, new_left]), Train.concat([old_right, new_right])
         found = Train.concat([self._pairs(new_left, right), self._pairs(old_left, new_right)])
         self._store(turn, "left", left, len(old_left), self.left_order, rights, self._fields(0))
@@ -115,10 +116,11 @@ class Join:
         )
         # Of one arrival, the left tuples come before the right ones.
         later = left.keys[0, i] > right.keys[0, j]
-        cause = np.where(later, left.keys[:-1, i], right.keys[:-1, j])
-        other = np.where(later, right.keys[-1, j], left.keys[-1, i])
+        cause = np.where(later, left.keys[:, i], right.keys[:, j])
+        partner = np.where(later, right.keys[:, j], left.keys[:, i])
         arrived = np.minimum(left.arrived[i], right.arrived[j])
-        return Train(rows, arrived, np.concatenate([cause, other[None]]))
+        # The line that names the input is the same for all partners.
+        return Train(rows, arrived, np.concatenate([cause, np.delete(partner, 1, axis=0)]))
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
@@ -149,22 +151,9 @@ class Join:
                 value = to_values(train.rows.column(order.on))
                 alive = ~passed | ~beyond(bound[group], value, self.size)
         if len(train) > old or not alive.all():
-            numbered = Train(train.rows, train.arrived, train.keys[-1:])
-            turn.state.put(name, numbered.filter(alive).packed())
+            turn.state.put(name, train.filter(alive).packed())
 
 
-def _kept(turn: Turn, name: str, schema: Schema, admitted: Admitted) -> tuple[Train, Train]:
-    """The tuples of one side, stored and new.
-
-    A line behind their keys tells which of them came first. It is all that is stored: what came in an earlier turn
-    is never the later of a pair.
-    """
+def _kept(turn: Turn, name: str, schema: Schema, depth: int) -> Train:
     batch = turn.state.get(name)
-    old = Train.empty(schema.arrow()) if batch is None else Train.unpacked(batch)
-    new = admitted.train
-    long_ago = np.full((new.depth, len(old)), np.iinfo(np.int64).min)
-    numbers = old.keys[0].max(initial=-1) + 1 + admitted.place
-    return (
-        Train(old.rows, old.arrived, np.concatenate([long_ago, old.keys])),
-        Train(new.rows, new.arrived, np.concatenate([new.keys, numbers[None]])),
-    )
+    return Train.empty(schema.arrow(), depth) if batch is None else Train.unpacked(batch)

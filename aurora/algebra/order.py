@@ -114,14 +114,12 @@ def least(kind: np.dtype[Any]) -> Any:
 class Admitted:
     """The tuples in order, group by group and inside a group as they came.
 
-    `place` is where each stood in the train. `bound` is, after each of them, the smallest value that a later tuple of
-    its group may still have (where `bounded`). `before` and `after` are the bounds of every group at the two ends of
-    the train.
+    `bound` is, after each of them, the smallest value that a later tuple of its group may still have (where
+    `bounded`). `before` and `after` are the bounds of every group at the two ends of the train.
     """
 
     groups: Groups
     train: Train
-    place: Ints
     group: Ints
     value: Values
     bound: Values
@@ -144,7 +142,7 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
     before = _bounds(order, old_group, old_value, count, depth)
     if len(train) == 0:
         nothing = np.empty(0, bool)
-        return Admitted(groups, train, group, group, value, value, nothing, before, before)
+        return Admitted(groups, train, group, value, value, nothing, before, before)
 
     # Per group: the largest values so far, then the arrivals.
     old = len(old_group)
@@ -189,7 +187,6 @@ def admit(order: Order, train: Train, turn: Turn, name: str = "") -> Admitted:
     return Admitted(
         groups,
         train.take(index),
-        index,
         kept_group[fresh],
         kept_value[fresh],
         bound[fresh],
@@ -231,7 +228,6 @@ def _count(groups: Groups, train: Train, turn: Turn, name: str) -> Admitted:
     return Admitted(
         groups,
         train.take(sequence),
-        sequence,
         by_group,
         value,
         value + 1,

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from aurora.algebra.groups import segments
 from aurora.algebra.operator import Partition
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Train
@@ -20,8 +21,16 @@ Kernel = Callable[[Mapping[str, Train], Turn], Mapping[str, Train]]
 
 
 def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -> Train:
-    """An output train: each of its rows came about through the row `cause` of an input train."""
-    return Train(rows, train.arrived[cause], train.keys[:, cause])
+    """An output train: each of its rows came about through the row `cause` of an input train.
+
+    Rows of one cause stay in the order given here.
+    """
+    order = np.argsort(cause, kind="stable")
+    _, nth_run = segments(cause[order])
+    starts = np.searchsorted(nth_run, nth_run, side="left")
+    nth = np.empty(len(cause), np.int64)
+    nth[order] = np.arange(len(cause)) - starts
+    return Train(rows, train.arrived[cause], np.concatenate([train.keys[:, cause], nth[None]]))
 
 
 @dataclass(frozen=True)
@@ -111,8 +120,8 @@ class UserBox:
                 ],
                 schema=schema.arrow(),
             )
-            place = np.arange(len(train), dtype=np.int64)[None]
-            outputs[port] = Train(rows, train.arrived, np.concatenate([train.keys, place])).arranged()
+            # A train that was merely passed on has no line yet that orders the rows of one cause.
+            outputs[port] = train.with_rows(rows).deepened(depth + 1).arranged()
         return outputs
 
 
