@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from aurora import Network, Settings, run
+from aurora import Network, run
 from aurora.engine.session import spark_session
 from benchmarks.clock import best_of, show
 from benchmarks.data import readings
@@ -19,10 +19,10 @@ SCHEMA = "k int, t int, v int"
 KEYED = {"on": "t", "slack": 2, "group_by": ["k"]}
 
 
-def aurora(network: Network, sources: dict[str, str], folder: Path, batch: int = 500_000) -> Any:
+def aurora(network: Network, sources: dict[str, str], folder: Path) -> Any:
     shutil.rmtree(folder / "out", ignore_errors=True)
     sinks = {name: f"csv:{folder}/out/{name}" for name in network.outputs}
-    return run(network, sources, sinks, Settings(batch=batch))
+    return run(network, sources, sinks)
 
 
 def spark_stream(frame: DataFrame, folder: Path) -> None:

@@ -42,7 +42,7 @@ class Settings:
     """How to run; the result depends on none of it."""
 
     master: str | None = None
-    batch: int = 400_000
+    batch: int = 1_000_000
     partitions: int | None = None
     follow: bool = False
     checkpoint: str | None = None
@@ -128,7 +128,8 @@ class _Bound:
         if not sinks:
             raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
         if settings.batch < 1 or (settings.partitions or 1) < 1:
-            raise AuroraError(f"batch and partitions must be 1 or more, found {settings.batch}, {settings.partitions}")
+            found = settings.batch if settings.batch < 1 else settings.partitions
+            raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
         opened = {
             name: open_sink(name, address, network.schema(network.outputs[name]))
             for name, address in sinks.items()

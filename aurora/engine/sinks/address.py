@@ -42,7 +42,7 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
         )
     path = os.path.abspath(path)
     whole = (kind == "csv" and path.endswith(".csv")) or (
-        kind == "json" and path.endswith((".jsonl", ".json"))
+        kind == "json" and path.endswith(".jsonl")
     )
     parent = path
     while not os.path.exists(parent):

@@ -80,6 +80,7 @@ def _plain(column: pa.Array) -> pa.Array:
         return pc.replace_substring_regex(text, r"\.?0+$", "")
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
-        whole = pc.match_substring_regex(text, r"^-?\d+$")
+        # Whole numbers come without a point; from 1e10 on they come in powers of ten.
+        whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), 1e10))
         return pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
     return text
