@@ -22,7 +22,7 @@ from aurora.engine.commit import REJECTS_SINK, BatchReport, Commits, Totals
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.processor import StageProcessor
 from aurora.engine.reader import Admission, TrainSource, packed
-from aurora.engine.session import spark_session
+from aurora.engine.session import LIGHT_JAVA, spark_session
 from aurora.engine.shipping import ship_functions
 from aurora.engine.sinks.address import Sink, open_sink
 from aurora.engine.sinks.files import FileSink
@@ -71,7 +71,7 @@ def run(
     """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
     settings = settings or Settings()
     bound = _Bound.of(network.checked(), sources, sinks, settings)
-    spark = spark_session(f"aurora {network.name}", settings.master)
+    spark = spark_session(f"aurora {network.name}", settings.master, LIGHT_JAVA)
     finished = threading.Event()
 
     def watched(report: BatchReport) -> None:
@@ -236,7 +236,7 @@ def train_query(spark: SparkSession, admission: Admission) -> DataFrame:
 
 def explain_plan(plan: Plan) -> str:
     """Spark's physical plan for the network, without running it."""
-    spark = spark_session("aurora explain")
+    spark = spark_session("aurora explain", settings=LIGHT_JAVA)
     admission = Admission(Job(plan, _cores(None), {}), {}, 1, 1)
     shown = io.StringIO()
     with redirect_stdout(shown):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-__all__ = ["log_path", "spark_session"]
+__all__ = ["LIGHT_JAVA", "log_path", "spark_session"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -32,6 +32,10 @@ SETTINGS = {
     "spark.python.daemon.module": "aurora.engine.daemon",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
+
+
+# For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
+LIGHT_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def spark_session(

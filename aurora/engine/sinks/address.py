@@ -41,9 +41,7 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
             f"sink {name}: '{text}' is no address; write csv:PATH, json:PATH, parquet:PATH or console"
         )
     path = os.path.abspath(path)
-    whole = (kind == "csv" and path.endswith(".csv")) or (
-        kind == "json" and path.endswith(".jsonl")
-    )
+    whole = (kind == "csv" and path.endswith(".csv")) or (kind == "json" and path.endswith(".jsonl"))
     parent = path
     while not os.path.exists(parent):
         parent = os.path.dirname(parent)
