@@ -20,6 +20,8 @@ check: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.simulator
+	@$(BIN)/python -m benchmarks.linear_road_tools
 
 # The lock file pins every version; the stamp makes the second set-up instant.
 $(READY): pyproject.toml requirements.lock scripts/ensure-java

@@ -13,7 +13,7 @@ from aurora.algebra.train import Train, from_bytes, to_bytes
 from aurora.algebra.turn import Moment, State, Turn
 from tests.spec.squal import Box
 
-__all__ = ["CUTS", "Arrival", "Ran", "agree", "batch", "plain", "run_kernel", "run_naive", "same", "trains"]
+__all__ = ["CUTS", "Arrival", "Ran", "batch", "check_agreement", "plain", "run_kernel", "run_naive", "same", "trains"]
 
 CUTS = (1, 3, 7, 10**6)
 
@@ -150,7 +150,7 @@ def same(one: Any, other: Any, digits: float = 0.0) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def agree(
+def check_agreement(
     box: Any,
     naive: Any,
     arrivals: list[Arrival],

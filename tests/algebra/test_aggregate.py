@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.order import Order
 from aurora.algebra.schema import Schema
-from tests.algebra.harness import Arrival, agree, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import wrapped
@@ -30,7 +30,7 @@ def functions(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"n": len(rows), "s": total, "f": values[0], "l": values[-1], "m": max(some, default=None)}
 
 
-def compare(
+def check_against_naive(
     rows: list[Arrival], kind: str, size: Any, advance: Any, order: dict[str, Any], **more: Any
 ) -> None:
     schema = Schema.parse(f"T {kind}, g int, v int")
@@ -42,7 +42,7 @@ def compare(
     def naive() -> NaiveAggregate:
         return NaiveAggregate(functions, squal.Order(on, **order), size, step, bits=bits, **more)
 
-    agree(box, naive, rows, schema)
+    check_agreement(box, naive, rows, schema)
 
 
 def tuples(values: Any, **fields: Any) -> Any:
@@ -57,12 +57,12 @@ def test_windows(
     rows: list[Arrival], slack: int, size: int, advance: int, grouped: bool, align: bool
 ) -> None:
     order = {"slack": slack, "group_by": ("g",) if grouped else ()}
-    compare(rows, "int", size, advance, order, align=align)
+    check_against_naive(rows, "int", size, advance, order, align=align)
 
 
 @given(nearly, st.integers(0, 8), STEPS, STEPS, st.booleans())
 def test_span(rows: list[Arrival], span: int, size: int, advance: int, align: bool) -> None:
-    compare(rows, "int", size, advance, {"span": span, "group_by": ("g",)}, align=align)
+    check_against_naive(rows, "int", size, advance, {"span": span, "group_by": ("g",)}, align=align)
 
 
 @given(
@@ -75,19 +75,19 @@ def test_span(rows: list[Arrival], span: int, size: int, advance: int, align: bo
 def test_extreme_values(rows: list[Arrival], slack: int, size: int, advance: int, align: bool) -> None:
     # A window for each advance that it spans: keep those from being billions.
     size = min(size, 4 * advance)
-    compare(rows, "bigint", size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
-    compare(rows, "bigint", size, advance, {"span": slack * 7}, align=align)
+    check_against_naive(rows, "bigint", size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
+    check_against_naive(rows, "bigint", size, advance, {"span": slack * 7}, align=align)
 
 
 @given(tuples(st.lists(numbers(32), max_size=20)), st.integers(0, 3), STEPS, STEPS, st.booleans())
 def test_extreme_ints(rows: list[Arrival], slack: int, size: int, advance: int, align: bool) -> None:
-    compare(rows, "int", size, advance, {"slack": slack}, align=align)
+    check_against_naive(rows, "int", size, advance, {"slack": slack}, align=align)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "smallint"])
 @given(nearly, st.integers(0, 3), STEPS, STEPS, st.booleans())
 def test_times(kind: str, rows: list[Arrival], slack: int, size: int, advance: int, align: bool) -> None:
-    compare(rows, kind, size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
+    check_against_naive(rows, kind, size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
 
 
 @pytest.mark.parametrize("kind", ["double", "float"])
@@ -101,8 +101,8 @@ def test_times(kind: str, rows: list[Arrival], slack: int, size: int, advance: i
 def test_doubles(
     kind: str, rows: list[Arrival], slack: int, size: float, advance: float, align: bool
 ) -> None:
-    compare(rows, kind, size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
-    compare(rows, kind, size, advance, {"span": slack / 4}, align=align)
+    check_against_naive(rows, kind, size, advance, {"slack": slack, "group_by": ("g",)}, align=align)
+    check_against_naive(rows, kind, size, advance, {"span": slack / 4}, align=align)
 
 
 @given(
@@ -115,12 +115,12 @@ def test_doubles(
 def test_doubles_that_round(
     rows: list[Arrival], slack: int, size: float, advance: float, align: bool
 ) -> None:
-    compare(rows, "double", size, advance, {"slack": slack}, align=align)
+    check_against_naive(rows, "double", size, advance, {"slack": slack}, align=align)
 
 
 @given(nearly, STEPS, STEPS, st.booleans())
 def test_tuple_counts(rows: list[Arrival], size: int, advance: int, grouped: bool) -> None:
-    compare(rows, "int", size, advance, {"on": "#", "group_by": ("g",) if grouped else ()})
+    check_against_naive(rows, "int", size, advance, {"on": "#", "group_by": ("g",) if grouped else ()})
 
 
 def opens(row: dict[str, Any]) -> bool:
@@ -130,20 +130,20 @@ def opens(row: dict[str, Any]) -> bool:
 @given(nearly, SLACKS, STEPS, st.booleans())
 def test_advance_as_predicate(rows: list[Arrival], slack: int, size: int, grouped: bool) -> None:
     by = ("g",) if grouped else ()
-    compare(rows, "int", size, ("v > 4", opens), {"slack": slack, "group_by": by})
-    compare(rows, "int", size, ("v > 4", opens), {"span": slack, "group_by": by})
-    compare(rows, "int", size, ("v > 4", opens), {"on": "#", "group_by": by})
+    check_against_naive(rows, "int", size, ("v > 4", opens), {"slack": slack, "group_by": by})
+    check_against_naive(rows, "int", size, ("v > 4", opens), {"span": slack, "group_by": by})
+    check_against_naive(rows, "int", size, ("v > 4", opens), {"on": "#", "group_by": by})
 
 
 @given(tuples(st.lists(numbers(), max_size=20)), st.integers(0, 2), st.sampled_from([1, 5, 2**40]))
 def test_predicate_at_extremes(rows: list[Arrival], slack: int, size: int) -> None:
-    compare(rows, "bigint", size, ("v > 4", opens), {"slack": slack})
+    check_against_naive(rows, "bigint", size, ("v > 4", opens), {"slack": slack})
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 500)), max_size=300), st.integers(0, 2))
 def test_many_groups(pairs: list[tuple[int, int]], slack: int) -> None:
     rows = [(0, {"T": i // 3 + value, "g": g, "v": i}) for i, (value, g) in enumerate(pairs)]
-    compare(rows, "int", 20, 10, {"slack": slack, "group_by": ("g",)})
+    check_against_naive(rows, "int", 20, 10, {"slack": slack, "group_by": ("g",)})
 
 
 @given(
@@ -159,7 +159,9 @@ def test_groups_of_several_fields(rows: list[Arrival], slack: int) -> None:
     by = ("share", "name")
     box = Aggregate.of({"n": "count(*)"}, Order("T", slack, group_by=by), 3, 2, schema)
     count: Callable[[list[Any]], dict[str, Any]] = lambda rows: {"n": len(rows)}  # noqa: E731
-    agree(box, lambda: NaiveAggregate(count, squal.Order("T", slack, group_by=by), 3, 2), rows, schema)
+    check_agreement(
+        box, lambda: NaiveAggregate(count, squal.Order("T", slack, group_by=by), 3, 2), rows, schema
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,40 +10,40 @@ from aurora.algebra.bsort import BSort
 from aurora.algebra.order import Order
 from aurora.algebra.schema import Schema
 from aurora.errors import AuroraError
-from tests.algebra.harness import Arrival, agree, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 
 SLACKS = st.sampled_from([0, 1, 2, 3, 5, 30, 100])
 
 
-def compare(rows: list[Arrival], kind: str, **order: Any) -> None:
+def check_against_naive(rows: list[Arrival], kind: str, **order: Any) -> None:
     schema = Schema.parse(f"T {kind}, g int, n int")
     box = BSort.of(Order("T", **order), schema)
     rows = [(port, {**row, "n": i}) for i, (port, row) in enumerate(rows)]
-    agree(box, lambda: squal.BSort(squal.Order("T", **order)), rows, schema)
+    check_agreement(box, lambda: squal.BSort(squal.Order("T", **order)), rows, schema)
 
 
 @given(arrivals(nearly_rising(st.one_of(st.integers(-5, 5), st.none())), g=groups), SLACKS)
 def test_nearly_sorted(rows: list[Arrival], slack: int) -> None:
-    compare([(p, r) for p, r in rows], "int", slack=slack, group_by=("g",))
+    check_against_naive([(p, r) for p, r in rows], "int", slack=slack, group_by=("g",))
 
 
 @given(arrivals(st.lists(numbers(), max_size=40), g=groups), SLACKS, st.booleans())
 def test_any_order(rows: list[Arrival], slack: int, grouped: bool) -> None:
-    compare(rows, "bigint", slack=slack, group_by=("g",) if grouped else ())
+    check_against_naive(rows, "bigint", slack=slack, group_by=("g",) if grouped else ())
 
 
 @given(arrivals(st.lists(numbers(), max_size=40), g=groups), st.sampled_from([0, 1, 7, 2**40, 2**63 - 1]))
 def test_span(rows: list[Arrival], span: int) -> None:
-    compare(rows, "bigint", span=span, group_by=("g",))
+    check_against_naive(rows, "bigint", span=span, group_by=("g",))
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "smallint"])
 @given(arrivals(nearly_rising(st.one_of(st.integers(-5, 5), st.none())), g=groups), st.integers(0, 3))
 def test_times(kind: str, rows: list[Arrival], slack: int) -> None:
-    compare(rows, kind, slack=slack, group_by=("g",))
-    compare(rows, kind, span=slack, group_by=("g",))
+    check_against_naive(rows, kind, slack=slack, group_by=("g",))
+    check_against_naive(rows, kind, span=slack, group_by=("g",))
 
 
 @given(
@@ -54,14 +54,14 @@ def test_times(kind: str, rows: list[Arrival], slack: int) -> None:
     st.sampled_from([0.0, 0.5, 2.0]),
 )
 def test_doubles(rows: list[Arrival], slack: int, span: float) -> None:
-    compare(rows, "double", slack=slack, group_by=("g",))
-    compare(rows, "double", span=span)
+    check_against_naive(rows, "double", slack=slack, group_by=("g",))
+    check_against_naive(rows, "double", span=span)
 
 
 def test_fields_may_have_the_names_of_hidden_ones() -> None:
     schema = Schema.parse("T int, `#ts` int, `#group` int, `#0` int, `#` int")
     rows = [(0, dict(zip(schema.names, (9 - i, i, -i, 7, 8), strict=True))) for i in range(9)]
-    agree(BSort.of(Order("T", 2), schema), lambda: squal.BSort(squal.Order("T", 2)), rows, schema)
+    check_agreement(BSort.of(Order("T", 2), schema), lambda: squal.BSort(squal.Order("T", 2)), rows, schema)
 
 
 def test_state_is_the_buffer() -> None:

@@ -11,7 +11,7 @@ from aurora.algebra.join import Join
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.order import Order
 from aurora.algebra.schema import Schema
-from tests.algebra.harness import Arrival, agree, batch, run_kernel
+from tests.algebra.harness import Arrival, batch, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 
@@ -32,7 +32,9 @@ PREDICATES: dict[str, Any] = {
 }
 
 
-def compare(rows: list[Arrival], kind: str, predicate: str, size: Any, left: Any, right: Any) -> None:
+def check_against_naive(
+    rows: list[Arrival], kind: str, predicate: str, size: Any, left: Any, right: Any
+) -> None:
     schema = Schema.parse(f"T {kind}, k int, g int, n int")
     rows = [(port, {**row, "n": i}) for i, (port, row) in enumerate(rows)]
     box = Join.of(predicate, size, Order("T", **left), Order("T", **right), schema, schema)
@@ -40,7 +42,7 @@ def compare(rows: list[Arrival], kind: str, predicate: str, size: Any, left: Any
     def naive() -> squal.Join:
         return squal.Join(PREDICATES[predicate], size, squal.Order("T", **left), squal.Order("T", **right))
 
-    agree(box, naive, rows, schema, schema)
+    check_agreement(box, naive, rows, schema, schema)
 
 
 def tuples(values: Any) -> Any:
@@ -61,20 +63,20 @@ spans = st.fixed_dictionaries({"span": st.integers(0, 6), "group_by": st.sampled
     st.one_of(orders, spans),
 )
 def test_join(predicate: str, rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, "int", predicate, size, left, right)
+    check_against_naive(rows, "int", predicate, size, left, right)
 
 
 @given(
     tuples(st.lists(numbers(), max_size=20)), st.sampled_from([0, 1, 10, 2**40, 2**63 - 1]), orders, orders
 )
 def test_extreme_values(rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, "bigint", "left.k = right.k", size, left, right)
+    check_against_naive(rows, "bigint", "left.k = right.k", size, left, right)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date"])
 @given(tuples(nearly_rising(st.integers(-4, 4))), st.integers(0, 4), orders, spans)
 def test_times(kind: str, rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, kind, "left.k = right.k", size, left, right)
+    check_against_naive(rows, kind, "left.k = right.k", size, left, right)
 
 
 @given(
@@ -84,7 +86,7 @@ def test_times(kind: str, rows: list[Arrival], size: int, left: Any, right: Any)
     orders,
 )
 def test_doubles(rows: list[Arrival], size: float, left: Any, right: Any) -> None:
-    compare(rows, "double", "left.k = right.k", size, left, right)
+    check_against_naive(rows, "double", "left.k = right.k", size, left, right)
 
 
 @given(
@@ -102,7 +104,7 @@ def test_sides_of_different_widths(rows: list[tuple[int, int, int]], left_by: An
     ]
     sides = {"on": "a", "slack": 1, "group_by": left_by}, {"on": "b", "slack": 2, "group_by": right_by}
     box = Join.of("left.k = right.k", 2, *(Order(**side) for side in sides), left, right)
-    agree(
+    check_agreement(
         box, lambda: squal.Join(equal("k"), 2, *(squal.Order(**side) for side in sides)), arrived, left, right
     )
 
@@ -137,4 +139,4 @@ LOOKUPS: dict[str, Any] = {
 def test_table(predicate: str, rows: list[Arrival], table: list[Pair], table_is_left: bool) -> None:
     table = [{"k": row["k"], "name": row["name"]} for row in table]
     box = replace(Lookup.of(predicate, STREAM, TABLE, table_is_left), rows=batch(table, TABLE))
-    agree(box, lambda: squal.Lookup(LOOKUPS[predicate], table, table_is_left), rows, STREAM)
+    check_agreement(box, lambda: squal.Lookup(LOOKUPS[predicate], table, table_is_left), rows, STREAM)

@@ -12,7 +12,7 @@ from aurora.algebra.order import Order
 from aurora.algebra.resample import Resample
 from aurora.algebra.schema import Schema
 from aurora.algebra.wait import Wait
-from tests.algebra.harness import Arrival, agree
+from tests.algebra.harness import Arrival, check_agreement
 from tests.spec import squal
 from tests.spec.windows import Aggregate as NaiveAggregate
 
@@ -46,9 +46,9 @@ def test_one_input(slack: int) -> None:
     order = {"slack": slack, "group_by": ("g",)}
     rows, cuts = tuples(8000, 3000), (999, 10**6)
     by, naive = Order("T", **order), squal.Order("T", **order)
-    agree(BSort.of(by, SCHEMA), lambda: squal.BSort(naive), rows, SCHEMA, cuts=cuts)
+    check_agreement(BSort.of(by, SCHEMA), lambda: squal.BSort(naive), rows, SCHEMA, cuts=cuts)
     box = Aggregate.of(TEXTS, by, 10, 5, SCHEMA)
-    agree(box, lambda: NaiveAggregate(total, naive, 10, 5), rows, SCHEMA, cuts=cuts)
+    check_agreement(box, lambda: NaiveAggregate(total, naive, 10, 5), rows, SCHEMA, cuts=cuts)
 
 
 def test_two_inputs() -> None:
@@ -60,10 +60,12 @@ def test_two_inputs() -> None:
     def naive_join() -> squal.Join:
         return squal.Join(lambda a, b: a["g"] == b["g"], 5, naive, naive)
 
-    agree(join, naive_join, rows, SCHEMA, SCHEMA, cuts=cuts)
-    agree(Wait.of("T", by, SCHEMA, SCHEMA), lambda: squal.Wait("T", naive), rows, SCHEMA, SCHEMA, cuts=cuts)
+    check_agreement(join, naive_join, rows, SCHEMA, SCHEMA, cuts=cuts)
+    check_agreement(
+        Wait.of("T", by, SCHEMA, SCHEMA), lambda: squal.Wait("T", naive), rows, SCHEMA, SCHEMA, cuts=cuts
+    )
     beats = [(0 if i % 150 == 0 else 1, row) for i, (_, row) in enumerate(rows)]
     resample = Resample.of(TEXTS, 5, Order("T"), by, SCHEMA, SCHEMA)
-    agree(
+    check_agreement(
         resample, lambda: squal.Resample(total, 5, squal.Order("T"), naive), beats, SCHEMA, SCHEMA, cuts=cuts
     )

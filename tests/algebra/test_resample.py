@@ -10,7 +10,7 @@ from aurora.algebra.order import Order
 from aurora.algebra.resample import Resample
 from aurora.algebra.schema import Schema
 from aurora.algebra.wait import Wait
-from tests.algebra.harness import Arrival, agree, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import FUNCTIONS
@@ -24,14 +24,14 @@ def functions(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"n": len(rows), **{name: FUNCTIONS[function](values) for name, function in named.items()}}
 
 
-def compare(rows: list[Arrival], kind: str, size: Any, left: Any, right: Any) -> None:
+def check_against_naive(rows: list[Arrival], kind: str, size: Any, left: Any, right: Any) -> None:
     schema = Schema.parse(f"T {kind}, g int, v int")
     box = Resample.of(TEXTS, size, Order("T", **left), Order("T", **right), schema, schema)
 
     def naive() -> squal.Resample:
         return squal.Resample(functions, size, squal.Order("T", **left), squal.Order("T", **right))
 
-    agree(box, naive, rows, schema, schema)
+    check_agreement(box, naive, rows, schema, schema)
 
 
 def tuples(values: Any) -> Any:
@@ -48,18 +48,18 @@ nearly = tuples(nearly_rising(st.one_of(st.integers(-4, 4), st.none())))
 
 @given(nearly, st.sampled_from([0, 1, 3, 10]), orders, orders)
 def test_resample(rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, "int", size, left, right)
+    check_against_naive(rows, "int", size, left, right)
 
 
 @given(tuples(st.lists(numbers(), max_size=25)), st.sampled_from([0, 3, 2**40, 2**63 - 1]), orders, orders)
 def test_extreme_values(rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, "bigint", size, left, right)
+    check_against_naive(rows, "bigint", size, left, right)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date"])
 @given(nearly, st.integers(0, 4), orders, orders)
 def test_times(kind: str, rows: list[Arrival], size: int, left: Any, right: Any) -> None:
-    compare(rows, kind, size, left, right)
+    check_against_naive(rows, kind, size, left, right)
 
 
 @given(
@@ -69,14 +69,14 @@ def test_times(kind: str, rows: list[Arrival], size: int, left: Any, right: Any)
     orders,
 )
 def test_doubles(rows: list[Arrival], size: float, left: Any, right: Any) -> None:
-    compare(rows, "double", size, left, right)
+    check_against_naive(rows, "double", size, left, right)
 
 
-def compare_wait(rows: list[Arrival], kind: str, order: Any) -> None:
+def check_wait(rows: list[Arrival], kind: str, order: Any) -> None:
     schema = Schema.parse(f"T {kind}, g int, n int")
     rows = [(port, {**row, "n": i}) for i, (port, row) in enumerate(rows)]
     box = Wait.of("T", Order("T", **order), schema, schema)
-    agree(box, lambda: squal.Wait("T", squal.Order("T", **order)), rows, schema, schema)
+    check_agreement(box, lambda: squal.Wait("T", squal.Order("T", **order)), rows, schema, schema)
 
 
 def waiting(values: Any) -> Any:
@@ -85,19 +85,19 @@ def waiting(values: Any) -> Any:
 
 @given(waiting(nearly_rising(st.one_of(st.integers(-4, 4), st.none()))), orders)
 def test_wait(rows: list[Arrival], order: Any) -> None:
-    compare_wait(rows, "int", order)
+    check_wait(rows, "int", order)
 
 
 @given(waiting(st.lists(numbers(), max_size=25)), orders)
 def test_wait_at_extremes(rows: list[Arrival], order: Any) -> None:
-    compare_wait(rows, "bigint", order)
+    check_wait(rows, "bigint", order)
 
 
 @given(
     waiting(nearly_rising(st.one_of(reals(), st.sampled_from([float("nan"), float("inf"), -0.0])))), orders
 )
 def test_wait_on_doubles(rows: list[Arrival], order: Any) -> None:
-    compare_wait(rows, "double", order)
+    check_wait(rows, "double", order)
 
 
 def test_reports_and_held_tuples_do_not_pile_up() -> None:

@@ -11,7 +11,7 @@ from aurora.algebra.map import Map
 from aurora.algebra.schema import Schema
 from aurora.algebra.union import Union
 from aurora.errors import AuroraError
-from tests.algebra.harness import Arrival, agree
+from tests.algebra.harness import Arrival, check_agreement
 from tests.algebra.strategies import arrivals, numbers
 from tests.spec import squal
 
@@ -27,19 +27,19 @@ def above(limit: int) -> Any:
 def test_filter(rows: list[Arrival]) -> None:
     box = Filter.of(["v > 5", "v > 0 or T < -10"], SCHEMA)
     naive = squal.Filter(above(5), lambda row: above(0)(row) or row["T"] < -10)
-    agree(box, lambda: naive, rows, SCHEMA)
+    check_agreement(box, lambda: naive, rows, SCHEMA)
 
 
 @given(some)
 def test_map(rows: list[Arrival]) -> None:
     box = Map.of({"w": "v * 2", "T": "CAST(T AS bigint) + 1"}, SCHEMA)
     naive = squal.Map(w=lambda row: None if row["v"] is None else row["v"] * 2, T=lambda row: row["T"] + 1)
-    agree(box, lambda: naive, rows, SCHEMA)
+    check_agreement(box, lambda: naive, rows, SCHEMA)
 
 
 @given(arrivals(st.lists(numbers(32), max_size=30), inputs=3, v=st.integers(0, 9)))
 def test_union(rows: list[Arrival]) -> None:
-    agree(Union.of([SCHEMA] * 3), squal.Union, rows, SCHEMA, SCHEMA, SCHEMA)
+    check_agreement(Union.of([SCHEMA] * 3), squal.Union, rows, SCHEMA, SCHEMA, SCHEMA)
 
 
 def test_faults_name_the_box_and_what_it_got() -> None:

@@ -21,7 +21,7 @@ def functions(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"n": len(rows), "s": sum(row["v"] for row in rows), "f": rows[0]["v"], "l": rows[-1]["v"]}
 
 
-def compare(
+def check_against_naive(
     rows: list[Arrival],
     steps: list[int],
     size: int,
@@ -52,21 +52,25 @@ widths = st.sampled_from([1, 2, 3, 4, 6])
 def test_by_value(
     rows: list[Arrival], clock: list[int], slack: int, size: int, advance: int, timeout: int, align: bool
 ) -> None:
-    compare(rows, clock, size, advance, timeout, {"slack": slack, "group_by": ("g",)}, align=align)
+    check_against_naive(
+        rows, clock, size, advance, timeout, {"slack": slack, "group_by": ("g",)}, align=align
+    )
 
 
 @given(nearly, clocks, st.integers(0, 8), widths, widths, st.integers(1, 9))
 def test_span(
     rows: list[Arrival], clock: list[int], span: int, size: int, advance: int, timeout: int
 ) -> None:
-    compare(rows, clock, size, advance, timeout, {"span": span})
+    check_against_naive(rows, clock, size, advance, timeout, {"span": span})
 
 
 @given(nearly, clocks, widths, widths, st.integers(1, 9), st.booleans())
 def test_tuple_counts(
     rows: list[Arrival], clock: list[int], size: int, advance: int, timeout: int, grouped: bool
 ) -> None:
-    compare(rows, clock, size, advance, timeout, {"on": "#", "group_by": ("g",) if grouped else ()})
+    check_against_naive(
+        rows, clock, size, advance, timeout, {"on": "#", "group_by": ("g",) if grouped else ()}
+    )
 
 
 def test_a_window_that_waits_too_long() -> None:

@@ -14,7 +14,7 @@ from aurora.algebra.train import Train
 from aurora.algebra.turn import State, Turn
 from aurora.algebra.user import UserBox, caused
 from aurora.errors import AuroraError
-from tests.algebra.harness import Arrival, agree, batch, run_kernel
+from tests.algebra.harness import Arrival, batch, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals
 from tests.spec import squal
 
@@ -54,7 +54,7 @@ def naive(port: int, row: dict[str, Any], state: dict[Any, Any]) -> Iterator[tup
 
 @given(arrivals(st.lists(st.integers(-9, 9), max_size=30), k=st.integers(0, 4)))
 def test_state_in_a_relation(rows: list[Arrival]) -> None:
-    ran = agree(BOX, lambda: squal.Stateful(naive), rows, SCHEMA)
+    ran = check_agreement(BOX, lambda: squal.Stateful(naive), rows, SCHEMA)
     assert set(ran.relations) <= {"totals"} and not ran.stored
 
 
@@ -69,7 +69,9 @@ def repeat_both(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
 @given(arrivals(st.lists(st.integers(-9, 9), max_size=30), inputs=2, k=st.integers(0, 4)))
 def test_two_inputs_keep_the_order_of_arrival(rows: list[Arrival]) -> None:
     box = UserBox.of(repeat_both, {"a": SCHEMA, "b": SCHEMA}, {"1": SCHEMA}, {})
-    agree(box, lambda: squal.Stateful(lambda port, row, state: iter([("1", row)] * 2)), rows, SCHEMA, SCHEMA)
+    check_agreement(
+        box, lambda: squal.Stateful(lambda port, row, state: iter([("1", row)] * 2)), rows, SCHEMA, SCHEMA
+    )
 
 
 def test_a_relation_must_be_declared() -> None:

@@ -11,7 +11,7 @@ from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.order import Order
 from aurora.algebra.reduce import WindowFunction
 from aurora.algebra.schema import Schema
-from tests.algebra.harness import Arrival, agree
+from tests.algebra.harness import Arrival, check_agreement
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import FUNCTIONS
@@ -49,7 +49,7 @@ def sql(name: str, field: str = "v") -> str:
     return f"{function}({distinct} {field})"
 
 
-def compare(
+def check_against_naive(
     rows: list[Arrival],
     schema: Schema,
     texts: dict[str, str],
@@ -58,7 +58,7 @@ def compare(
     digits: float = 0.0,
 ) -> None:
     box = Aggregate.of(texts, Order("T", slack, group_by=("g",)), 6, 4, schema)
-    agree(
+    check_agreement(
         box,
         lambda: NaiveAggregate(naive, squal.Order("T", slack, group_by=("g",)), 6, 4),
         rows,
@@ -88,14 +88,14 @@ def test_all_at_once(kind: str, data: Any) -> None:
         return {"n": len(rows), **{f"f{i}": FUNCTIONS[name](values) for i, name in enumerate(names)}}
 
     texts = {"n": "count(*)", **{f"f{i}": sql(name) for i, name in enumerate(names)}}
-    compare(rows, schema, texts, naive, digits=1e-9)
+    check_against_naive(rows, schema, texts, naive, digits=1e-9)
 
 
 @pytest.mark.parametrize("name", [*ANY, *NUMBERS])
 @given(tuples(v=st.one_of(st.integers(-9, 9), st.none())))
 def test_alone(name: str, rows: list[Arrival]) -> None:
     schema = Schema.parse("T int, g int, v int")
-    compare(
+    check_against_naive(
         rows,
         schema,
         {"f": sql(name)},
@@ -108,7 +108,7 @@ def test_alone(name: str, rows: list[Arrival]) -> None:
 @given(tuples(v=st.one_of(st.floats(-1e9, 1e9), st.sampled_from([1e16, -1e16, 0.1]), st.none())))
 def test_doubles_do_not_depend_on_cuts(name: str, rows: list[Arrival]) -> None:
     schema = Schema.parse("T int, g int, v double")
-    compare(
+    check_against_naive(
         rows,
         schema,
         {"f": sql(name)},
@@ -127,7 +127,7 @@ def test_by(rows: list[Arrival]) -> None:
         pairs = [(row["v"], row["w"]) for row in rows]
         return {"least": FUNCTIONS["min_by"](pairs), "most": FUNCTIONS["max_by"](pairs)}
 
-    compare(rows, schema, {"least": "min_by(v, w)", "most": "max_by(v, w)"}, naive)
+    check_against_naive(rows, schema, {"least": "min_by(v, w)", "most": "max_by(v, w)"}, naive)
 
 
 @given(tuples(v=st.one_of(st.integers(-9, 9), st.none())))
@@ -146,7 +146,7 @@ def test_expressions_over_functions(rows: list[Arrival]) -> None:
         }
 
     texts = {"wide": "max(v) - min(v)", "total": "sum(2 * v + 1)", "busy": "count(*) > 2", "max": "max(v)"}
-    compare(rows, schema, texts, naive)
+    check_against_naive(rows, schema, texts, naive)
 
 
 @given(tuples(v=st.integers(-9, 9)), st.sampled_from([0, 2, 30]))
@@ -168,4 +168,6 @@ def test_a_users_function(rows: list[Arrival], slack: int) -> None:
         return {"rise": seen[-1][1] - seen[0][1], "seen": str(seen)}
 
     box = Aggregate.of(user, Order("T", slack, group_by=("g",)), 5, 2, schema)
-    agree(box, lambda: NaiveAggregate(naive, squal.Order("T", slack, group_by=("g",)), 5, 2), rows, schema)
+    check_agreement(
+        box, lambda: NaiveAggregate(naive, squal.Order("T", slack, group_by=("g",)), 5, 2), rows, schema
+    )
