@@ -13,7 +13,18 @@ from aurora.algebra.train import Train, from_bytes, to_bytes
 from aurora.algebra.turn import Moment, State, Turn
 from tests.spec.squal import Box
 
-__all__ = ["CUTS", "Arrival", "Ran", "batch", "check_agreement", "plain", "run_kernel", "run_naive", "same", "trains"]
+__all__ = [
+    "CUTS",
+    "Arrival",
+    "Ran",
+    "batch",
+    "check_agreement",
+    "plain",
+    "run_kernel",
+    "run_naive",
+    "same",
+    "trains",
+]
 
 CUTS = (1, 3, 7, 10**6)
 
