@@ -22,7 +22,7 @@ from aurora.engine.commit import REJECTS_SINK, BatchReport, Commits, Totals
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.processor import StageProcessor
 from aurora.engine.reader import Admission, TrainSource, packed
-from aurora.engine.session import LIGHT_JAVA, spark_session
+from aurora.engine.session import LIGHT_JAVA, keep_log, spark_session
 from aurora.engine.shipping import ship_functions
 from aurora.engine.sinks.address import Sink, open_sink
 from aurora.engine.sinks.files import FileSink
@@ -263,4 +263,5 @@ def _told(fault: Any) -> str:
     if own:
         return str(own[-1]).strip()
     python = re.findall(r"^\s*(\w*(?:Error|Exception)\w*: .+)$", text, re.MULTILINE)
-    return f"the run failed: {(python[-1] if python else text.splitlines()[0]).strip()[:500]}"
+    cause = (python[-1] if python else text.splitlines()[0]).strip()[:500]
+    return f"the run failed: {cause} (more in {keep_log()})"

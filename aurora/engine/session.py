@@ -1,14 +1,15 @@
 """The Spark session that everything runs in, set up once per process."""
 
+import atexit
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
-__all__ = ["LIGHT_JAVA", "log_path", "spark_session"]
+__all__ = ["LIGHT_JAVA", "keep_log", "log_path", "spark_session"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -66,6 +67,17 @@ def log_path() -> str:
     return os.path.join(tempfile.gettempdir(), f"aurora-spark-{os.getpid()}.log")
 
 
+def keep_log() -> str:
+    """Leaves the log behind when this process ends, for whoever looks for the cause of a fault; gives its path."""
+    atexit.unregister(_remove_log)
+    return log_path()
+
+
+def _remove_log() -> None:
+    with suppress(OSError):
+        os.remove(log_path())
+
+
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
     """Spark's own process inherits the output channels of this one: for its start they point to the log."""
@@ -75,6 +87,7 @@ def _quiet_launch() -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [(channel, os.dup(channel)) for channel in (1, 2)]
+    atexit.register(_remove_log)
     log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         for channel, _ in saved:
