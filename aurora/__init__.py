@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aurora.algebra.train import Train
     from aurora.algebra.turn import Moment, State, Turn
     from aurora.algebra.user import caused
+    from aurora.engine.columns import columns
     from aurora.engine.run import Result, Settings, run
     from aurora.engine.sources.memory import Memory
     from aurora.errors import AuroraError
@@ -36,6 +37,7 @@ __all__ = [
     "Turn",
     "WindowFunction",
     "caused",
+    "columns",
     "from_text",
     "read_network",
     "run",
@@ -58,6 +60,7 @@ _HOMES = {
     "Turn": "aurora.algebra.turn",
     "WindowFunction": "aurora.algebra.reduce",
     "caused": "aurora.algebra.user",
+    "columns": "aurora.engine.columns",
     "from_text": "aurora.network.text",
     "read_network": "aurora.network.text",
     "run": "aurora.engine.run",
