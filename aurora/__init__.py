@@ -17,22 +17,32 @@ if TYPE_CHECKING:
     from aurora.algebra.turn import Moment, State, Turn
     from aurora.algebra.user import caused
     from aurora.engine.columns import columns
+    from aurora.engine.commit import BatchReport
     from aurora.engine.run import Result, Settings, run
+    from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
+    from aurora.engine.sources.source import Cursor, Piece, Portion, Reject, Source
     from aurora.errors import AuroraError
     from aurora.network.network import Network, Stream
     from aurora.network.text import from_text, read_network, to_text, write_network
 
 __all__ = [
     "AuroraError",
+    "BatchReport",
+    "Cursor",
     "Memory",
     "Moment",
     "Network",
+    "Piece",
+    "Portion",
+    "Reject",
     "Result",
     "Schema",
     "Settings",
+    "Source",
     "State",
     "Stream",
+    "TextSink",
     "Train",
     "Turn",
     "WindowFunction",
@@ -48,14 +58,21 @@ __all__ = [
 # Workers load the algebra alone, not Spark and the parser: each name is imported when it is first asked for.
 _HOMES = {
     "AuroraError": "aurora.errors",
+    "BatchReport": "aurora.engine.commit",
+    "Cursor": "aurora.engine.sources.source",
     "Memory": "aurora.engine.sources.memory",
     "Moment": "aurora.algebra.turn",
     "Network": "aurora.network.network",
+    "Piece": "aurora.engine.sources.source",
+    "Portion": "aurora.engine.sources.source",
+    "Reject": "aurora.engine.sources.source",
     "Result": "aurora.engine.run",
     "Schema": "aurora.algebra.schema",
     "Settings": "aurora.engine.run",
+    "Source": "aurora.engine.sources.source",
     "State": "aurora.algebra.turn",
     "Stream": "aurora.network.network",
+    "TextSink": "aurora.engine.sinks.text",
     "Train": "aurora.algebra.train",
     "Turn": "aurora.algebra.turn",
     "WindowFunction": "aurora.algebra.reduce",

@@ -37,6 +37,9 @@ def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -
 class UserBox:
     """`key` names, for each input, the fields that decide which tuples meet; without any, all of them do.
 
+    An input whose key is None is seen whole by every bucket. A stateless box has no key: each of its tuples is
+    answered by itself, wherever it is.
+
     A relation is a named Arrow batch of the box's key, kept in `turn.relations`; boxes with one key may share it,
     and see each other's updates in the order of the network.
 
@@ -57,8 +60,9 @@ class UserBox:
     kernel: Kernel
     inputs: tuple[tuple[str, Schema], ...]
     results: tuple[tuple[str, Schema], ...]
-    key: tuple[tuple[str, ...], ...]
+    key: tuple[tuple[str, ...] | None, ...]
     relations: tuple[str, ...] = ()
+    stateless: bool = False
 
     @classmethod
     def of(
@@ -66,22 +70,28 @@ class UserBox:
         kernel: Kernel,
         inputs: Mapping[str, Schema],
         outputs: Mapping[str, Schema],
-        key: Mapping[str, tuple[str, ...]],
+        key: Mapping[str, tuple[str, ...] | None],
         relations: tuple[str, ...] = (),
+        stateless: bool = False,
         where: str = "user box",
     ) -> "UserBox":
         if not outputs:
             raise AuroraError(f"{where}: needs one output or more")
         for name, schema in inputs.items():
-            for field in key.get(name, ()):
+            for field in key.get(name, ()) or ():
                 if field not in schema:
                     raise AuroraError(
                         f"{where}: key of input {name}: no field {field}; fields are {', '.join(schema.names)}"
                     )
-        if len({len(key.get(name, ())) for name in inputs}) > 1:
+        keys = tuple(key.get(name, ()) for name in inputs)
+        lengths = {len(fields) for fields in keys if fields is not None}
+        if len(lengths) > 1:
             raise AuroraError(f"{where}: the keys of its inputs have different lengths")
-        keys = tuple(tuple(key.get(name, ())) for name in inputs)
-        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations)
+        if not lengths:
+            raise AuroraError(f"{where}: one input or more needs a key; the others may be seen whole")
+        if stateless and (key or relations):
+            raise AuroraError(f"{where}: a stateless box has neither key nor relations")
+        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations, stateless)
 
     @property
     def outputs(self) -> dict[str, Schema]:
@@ -89,7 +99,7 @@ class UserBox:
 
     @property
     def partition(self) -> Partition | None:
-        return self.key
+        return None if self.stateless else self.key
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + (2 if len(inputs) > 1 else 1)
@@ -101,6 +111,8 @@ class UserBox:
             depth += 1
         named = dict(zip((name for name, _ in self.inputs), inputs, strict=True))
         declared = replace(turn, relations=_Declared(turn.relations, self.relations))
+        if self.stateless:
+            declared = replace(declared, state=_Refused())
         found = self.kernel(named, declared)
         outputs = {}
         for port, schema in self.results:
@@ -123,6 +135,16 @@ class UserBox:
             # A train that was merely passed on has no line yet that orders the rows of one cause.
             outputs[port] = train.with_rows(rows).deepened(depth + 1).arranged()
         return outputs
+
+
+class _Refused(State):
+    """The state of a stateless box."""
+
+    def get(self, name: str) -> pa.RecordBatch | None:
+        raise AuroraError(f"a user's kernel asks for state {name}, but its box is stateless; give it a key")
+
+    def put(self, name: str, value: pa.RecordBatch | None) -> None:
+        self.get(name)
 
 
 class _Declared(State):

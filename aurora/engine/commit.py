@@ -12,9 +12,9 @@ import pyarrow as pa
 from aurora.algebra.train import Train
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.address import CallbackSink, Sink
-from aurora.engine.sinks.files import FileSink
 from aurora.engine.sinks.parts import PartSink
-from aurora.engine.wagons import COUNTS, PARTS, REJECTED, TOKEN, moment_of, output_lane
+from aurora.engine.sinks.text import TextSink
+from aurora.engine.wagons import COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
 
 __all__ = ["BatchReport", "Commits", "Totals"]
 
@@ -61,12 +61,13 @@ class Totals:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """One committed batch, for whoever watches the run."""
+    """One committed batch, for whoever watches the run; `places` are the cursors that the inputs have reached."""
 
     batch: int
     rows: dict[str, int]
     rejected: int
     state_bytes: int
+    places: dict[str, Any]
     end: bool
 
 
@@ -93,8 +94,8 @@ class Commits:
         for name, sink in sinks.items():
             if isinstance(sink, PartSink):
                 sink.prepare(self.totals.batch, stored is None)
-            elif isinstance(sink, FileSink) and not (name == REJECTS_SINK and name not in self.totals.sizes):
-                self.totals.sizes[name] = sink.prepare(self.totals.sizes.get(name))
+            elif isinstance(sink, TextSink) and (name != REJECTS_SINK or sink.path in self.totals.sizes):
+                self.totals.sizes[sink.path] = sink.prepare(self.totals.sizes.get(sink.path))
 
     def take(self, batch: int, wagons: pa.Table) -> None:
         totals = self.totals
@@ -107,7 +108,7 @@ class Commits:
         for index, (name, _) in enumerate(self._plan.outputs):
             trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
             if trains:
-                rows[name] = self._deliver(name, Train.concat(trains).arranged().rows)
+                rows[name] = self._deliver(name, Train.concat(trains).arranged())
         rows |= self._move_parts(batch, [json.loads(payload) for payload in by_lane.get(PARTS, [])])
         rejected = self._reject([Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])])
         counts = [json.loads(payload) for payload in by_lane.get(COUNTS, [])]
@@ -120,17 +121,19 @@ class Commits:
         totals.end = any(moment_of(payload).end for payload in by_lane.get(TOKEN, []))
         totals.write(self._note)
         if self._watch is not None:
-            self._watch(BatchReport(batch, rows, rejected, state, totals.end))
+            places = json.loads(by_lane[PLACES][0])
+            self._watch(BatchReport(batch, rows, rejected, state, places, totals.end))
 
-    def _deliver(self, name: str, rows: pa.RecordBatch) -> int:
+    def _deliver(self, name: str, train: Train) -> int:
         sink = self._sinks.get(name)
         if isinstance(sink, CallbackSink):
-            sink.function(rows)
-        elif isinstance(sink, FileSink):
-            if name not in self.totals.sizes:
-                self.totals.sizes[name] = sink.prepare(None)
-            self.totals.sizes[name] = sink.append(rows, self.totals.sizes[name])
-        return int(rows.num_rows)
+            sink.function(train.rows)
+        elif isinstance(sink, TextSink):
+            sizes = self.totals.sizes
+            if sink.path not in sizes:
+                sizes[sink.path] = sink.prepare(None)
+            sizes[sink.path] = sink.append(train.rows, train.arrived, sizes[sink.path])
+        return len(train)
 
     def _move_parts(self, batch: int, parts: list[dict[str, Any]]) -> dict[str, int]:
         moved: dict[str, int] = {}
@@ -145,9 +148,9 @@ class Commits:
         """Bad rows go to their sink, by source, file and line; without a sink they are counted all the same."""
         if not trains:
             return 0
-        rows = Train.concat(trains).rows
-        by_place = rows.sort_by([("source", "ascending"), ("file", "ascending"), ("line", "ascending")])
-        return self._deliver(REJECTS_SINK, by_place)
+        train = Train.concat(trains)
+        order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]
+        return self._deliver(REJECTS_SINK, train.with_rows(train.rows.sort_by(order)))
 
     def finish(self) -> None:
         for sink in self._sinks.values():

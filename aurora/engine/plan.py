@@ -233,6 +233,8 @@ def _after(box: Box, port: str, spreads: list[Spread]) -> Spread:
     """The fields of the output that hold the bucket, None where they are lost."""
     operator = box.operator
     spread = spreads[1] if isinstance(operator, Resample) else spreads[0]
+    if isinstance(operator, UserBox):
+        spread = next((fields for fields in spreads if fields is not None), None)
     if spread is None or spread == ():
         return spread
     if isinstance(operator, Map):
@@ -260,7 +262,8 @@ def _gather_relations(boxes: list[Box], placing: _Placing, lowest: dict[str, int
                 sharing.setdefault(relation, []).append(box)
     moved = False
     for relation, users in sharing.items():
-        lengths = {len(box.operator.key[0]) for box in users if isinstance(box.operator, UserBox)}
+        keys = [box.operator.key for box in users if isinstance(box.operator, UserBox)]
+        lengths = {len(fields) for key in keys for fields in key if fields is not None}
         if len(lengths) > 1:
             raise AuroraError(f"relation {relation}: its boxes have different keys: {_names(users)}")
         stage = max(placing.stage_of[box.name] for box in users)

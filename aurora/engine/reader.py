@@ -5,6 +5,7 @@ batch that is run again is the same batch.
 """
 
 import base64
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from aurora.algebra.turn import Moment, State
 from aurora.engine.buckets import labels
 from aurora.engine.sources.source import REJECTS, Cursor, Piece, Portion, Source
 from aurora.engine.stage import run_stage
-from aurora.engine.wagons import REJECTED, SINKS, SQL, Job, Wagon, to_arrow
+from aurora.engine.wagons import PLACES, REJECTED, SINKS, SQL, Job, Wagon, to_arrow
 from aurora.network.network import Port
 
 __all__ = ["Admission", "TrainSource", "packed"]
@@ -72,7 +73,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class _Task(InputPartition):
-    """A piece of an input; without one, the task that tells every bucket the moment."""
+    """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places."""
 
     moment: Moment
     wall: int
@@ -80,6 +81,7 @@ class _Task(InputPartition):
     input: int = 0
     start: Cursor | None = None
     piece: Piece | None = None
+    places: dict[str, Cursor] | None = None
 
 
 class TrainSource(DataSource):
@@ -106,7 +108,7 @@ class TrainReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[_Task]:
         moment = Moment(end["now"], start["number"], end["end"])
-        tasks = [_Task(moment, end["wall"])]
+        tasks = [_Task(moment, end["wall"], places=end["inputs"])]
         # What needs no stage on its way to the sinks is spread over all of them.
         marks = labels(self._admission.job.buckets)
         for index, (name, source) in enumerate(self._admission.sources.items()):
@@ -120,7 +122,8 @@ class TrainReader(DataSourceStreamReader):
         assert isinstance(partition, _Task)
         job = self._admission.job
         if partition.piece is None:
-            yield to_arrow(job.tokens(1, partition.moment))
+            places = Wagon(0, SINKS, PLACES, json.dumps(partition.places).encode())
+            yield to_arrow([*job.tokens(1, partition.moment), places])
             return
         name, schema = job.plan.inputs[partition.input]
         portion = partition.piece.read(schema)

@@ -25,8 +25,8 @@ from aurora.engine.reader import Admission, TrainSource, packed
 from aurora.engine.session import LIGHT_JAVA, keep_log, spark_session
 from aurora.engine.shipping import ship_functions
 from aurora.engine.sinks.address import Sink, open_sink
-from aurora.engine.sinks.files import FileSink
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.address import check_source, open_source, read_table
 from aurora.engine.sources.source import REJECTS
 from aurora.engine.sources.tcp import Receiver
@@ -176,7 +176,7 @@ def _rejects_sink(sinks: dict[str, Sink], settings: Settings) -> dict[str, Sink]
     """Bad rows go where the user says, or beside the first file that is written."""
     address = settings.rejects
     if address is None:
-        paths = [sink.path for sink in sinks.values() if isinstance(sink, FileSink | PartSink)]
+        paths = [sink.path for sink in sinks.values() if isinstance(sink, TextSink | PartSink)]
         if not paths:
             return {}
         address = f"csv:{os.path.join(os.path.dirname(paths[0]), 'rejects.csv')}"
@@ -192,7 +192,7 @@ def _checkpoint(plan: Plan, sinks: dict[str, Sink], settings: Settings) -> Path:
     if settings.checkpoint is not None:
         folder = Path(settings.checkpoint).absolute()
     else:
-        paths = [sink.path for name, sink in sinks.items() if isinstance(sink, FileSink | PartSink)]
+        paths = [sink.path for name, sink in sinks.items() if isinstance(sink, TextSink | PartSink)]
         if not paths:
             return Path(tempfile.mkdtemp(prefix="aurora-"))
         folder = Path(os.path.dirname(paths[0])) / f".{os.path.basename(paths[0])}.checkpoint"

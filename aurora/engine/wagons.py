@@ -15,7 +15,7 @@ from aurora.engine.sinks.parts import PartSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
-__all__ = ["COUNTS", "PARTS", "REJECTED", "SINKS", "SQL", "TOKEN", "Job", "Wagon", "output_lane"]
+__all__ = ["COUNTS", "PARTS", "PLACES", "REJECTED", "SINKS", "SQL", "TOKEN", "Job", "Wagon", "output_lane"]
 
 SQL = "bucket int, stage int, lane int, payload binary"
 ARROW = pa.schema(
@@ -27,6 +27,7 @@ TOKEN = -1  # the moment of the batch, once for every bucket of every stage
 COUNTS = -2  # what the boxes did
 REJECTED = -3  # rows that could not be read
 PARTS = -4  # files that a stage has written for a folder of parts
+PLACES = -5  # how far each input has been read
 OUTPUT = -10  # the outputs: -10, -11, ..
 
 # The stage number of what goes to the sinks.

@@ -34,7 +34,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
     "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
-    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations"})),
+    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless"})),
 }
 
 
@@ -158,7 +158,10 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
         str(port): _declared(schema, f"{where}: output {port}")
         for port, schema in _mapping(spec["outputs"], f"{where}: outputs").items()
     }
-    key = {name: _fields(given) for name, given in _mapping(spec.get("key", {}), f"{where}: key").items()}
+    key = {
+        name: None if given is None else _fields(given)
+        for name, given in _mapping(spec.get("key", {}), f"{where}: key").items()
+    }
     for name in key:
         if name not in names:
             raise AuroraError(f"{where}: key names the input {name}; inputs are {', '.join(names)}")
@@ -166,7 +169,9 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     if not callable(kernel):
         raise AuroraError(f"{where}: {spec['user']} is no function, found {kernel!r}")
     relations = _fields(spec.get("relations", ()))
-    box = UserBox.of(kernel, dict(zip(names, schemas, strict=True)), outputs, key, relations, where)
+    stateless = spec.get("stateless", False) is True
+    inputs = dict(zip(names, schemas, strict=True))
+    box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where)
     check_keys(box, where)
     return box
 

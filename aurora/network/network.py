@@ -180,20 +180,23 @@ class Network:
         *,
         inputs: Mapping[str, Stream],
         outputs: Mapping[str, str],
-        key: Mapping[str, Sequence[str]] | None = None,
+        key: Mapping[str, Sequence[str] | None] | None = None,
         relations: Sequence[str] = (),
+        stateless: bool = False,
         name: str,
     ) -> Stream:
-        """A box with the user's own kernel; see aurora.algebra.user."""
+        """A box with the user's own kernel; an input whose key is None is seen whole by every bucket."""
         spec: dict[str, Any] = {
             "user": kernel,
             "inputs": {slot: str(self.own(stream)) for slot, stream in inputs.items()},
             "outputs": dict(outputs),
         }
         if key:
-            spec["key"] = {slot: list(fields) for slot, fields in key.items()}
+            spec["key"] = {slot: fields and list(fields) for slot, fields in key.items()}
         if relations:
             spec["relations"] = list(relations)
+        if stateless:
+            spec["stateless"] = True
         return self.add(name, spec)
 
     def output(self, name: str, stream: Stream) -> None:

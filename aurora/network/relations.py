@@ -14,12 +14,15 @@ __all__ = ["check_keys", "check_relations"]
 
 def check_keys(box: UserBox, where: str) -> None:
     """Raises a fault if two inputs have keys that never meet."""
-    first = _types(box.inputs[0][1], box.key[0]) if box.inputs else ()
-    for (name, schema), fields in zip(box.inputs, box.key, strict=True):
+    keyed = [
+        (*entry, fields) for entry, fields in zip(box.inputs, box.key, strict=True) if fields is not None
+    ]
+    first = _types(keyed[0][1], keyed[0][2]) if keyed else ()
+    for name, schema, fields in keyed:
         own = _types(schema, fields)
         if not _alike(first, own):
             raise AuroraError(
-                f"{where}: input {box.inputs[0][0]} has the key ({_names(first)}), input {name} the key "
+                f"{where}: input {keyed[0][0]} has the key ({_names(first)}), input {name} the key "
                 f"({_names(own)}); cast one with a map"
             )
 
@@ -28,7 +31,7 @@ def check_relations(boxes: Iterable[tuple[str, UserBox]]) -> None:
     """Raises a fault if boxes that share a relation have different keys."""
     owners: dict[str, tuple[str, tuple[pa.DataType, ...]]] = {}
     for name, box in boxes:
-        own = _types(box.inputs[0][1], box.key[0]) if box.inputs else ()
+        own = next(_types(s, f) for (_, s), f in zip(box.inputs, box.key, strict=True) if f is not None)
         for relation in box.relations:
             owner, key = owners.setdefault(relation, (name, own))
             if not _alike(key, own):

@@ -95,3 +95,20 @@ def test_parts_of_a_state_have_their_own_names() -> None:
     whole.put("a.b.held", rows.slice(0, 0))
     assert list(whole.changes()) == [("a.b.held", None)]
     assert list(whole.changes()) == []
+
+
+def test_a_stateless_box_keeps_nothing() -> None:
+    box = UserBox.of(running_total, {"reports": SCHEMA}, {"odd": RESULT, "even": RESULT}, {}, stateless=True)
+    assert box.partition is None
+    with pytest.raises(AuroraError, match="asks for relation totals"):
+        run_kernel(box, [(0, {"T": 1, "k": 1})], (SCHEMA,), 1)
+
+
+def test_a_stateless_box_has_no_key() -> None:
+    with pytest.raises(AuroraError, match="a stateless box has neither key nor relations"):
+        UserBox.of(repeat_both, {"a": SCHEMA}, {"1": SCHEMA}, {"a": ("k",)}, stateless=True)
+
+
+def test_some_input_needs_a_key() -> None:
+    with pytest.raises(AuroraError, match="one input or more needs a key"):
+        UserBox.of(repeat_both, {"a": SCHEMA}, {"1": SCHEMA}, {"a": None})

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,8 +18,8 @@ from aurora import AuroraError, Schema
 from aurora.algebra.train import Train
 from aurora.engine.sinks.address import open_sink
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
-from aurora.engine.sinks.files import FileSink
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.files import LineFiles
 
 SCHEMA = Schema.parse("i bigint, d double, s string, b boolean, t timestamp, y date")
@@ -77,14 +78,15 @@ def test_json_is_json(rows: list[dict[str, Any]]) -> None:
 
 
 def test_a_file_is_cut_to_what_was_committed(tmp_path: Path) -> None:
-    schema = Schema.parse("a int")
-    sink = FileSink(str(tmp_path / "out.csv"), "csv", schema)
+    sink = open_sink("rows", f"csv:{tmp_path}/out.csv", Schema.parse("a int"))
+    assert isinstance(sink, TextSink)
+    arrived = np.zeros(2, np.int64)
     rows = pa.record_batch({"a": pa.array([1, 2], pa.int32())})
-    size = sink.append(rows, sink.prepare(None))
+    size = sink.append(rows, arrived, sink.prepare(None))
     with open(sink.path, "ab") as file:
         file.write(b"3\nhalf a li")
     assert sink.prepare(size) == size
-    sink.append(rows, size)
+    sink.append(rows, arrived, size)
     assert list(csv.reader(io.StringIO(Path(sink.path).read_text()))) == [["a"], ["1"], ["2"], ["1"], ["2"]]
 
 
@@ -111,8 +113,8 @@ def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "kind"),
     [
-        ("csv:a/out.csv", FileSink),
-        ("json:a/out.jsonl", FileSink),
+        ("csv:a/out.csv", TextSink),
+        ("json:a/out.jsonl", TextSink),
         ("json:a/out.json", PartSink),
         ("csv:a", PartSink),
     ],

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.schema import Schema
-from aurora.engine.sinks.encode import to_csv
-from aurora.engine.sinks.files import FileSink
+from aurora.algebra.train import Ints
+from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.text import TextSink
 from aurora.errors import AuroraError
 
 __all__ = ["CallbackSink", "Sink", "open_sink"]
@@ -25,11 +26,13 @@ class CallbackSink:
     function: Callback
 
 
-Sink = FileSink | PartSink | CallbackSink
+Sink = TextSink | PartSink | CallbackSink
 
 
 def open_sink(name: str, address: object, schema: Schema) -> Sink:
     """A path that ends in .csv or .jsonl is one file, any other a folder of parts."""
+    if isinstance(address, TextSink):
+        return address
     if callable(address):
         return CallbackSink(address)
     text = str(address)
@@ -51,7 +54,19 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
         raise AuroraError(f"sink {name}: {path} is a folder; name a file in it")
     if not whole and os.path.exists(path) and not os.path.isdir(path):
         raise AuroraError(f"sink {name}: {path} is a file; a folder of parts needs another name")
-    return FileSink(path, kind, schema) if whole else PartSink(path, kind)
+    if not whole:
+        return PartSink(path, kind)
+    if kind == "csv":
+        return TextSink(path, _csv_lines, csv_header(schema.arrow()))
+    return TextSink(path, _json_lines)
+
+
+def _csv_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
+    return to_csv(rows)
+
+
+def _json_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
+    return to_json(rows)
 
 
 class _Console:

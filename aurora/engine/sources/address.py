@@ -20,7 +20,7 @@ KINDS = ("csv", "json", "parquet", "tcp")
 
 def check_source(name: str, address: object) -> None:
     """Raises a fault unless the address can be read; before Spark starts."""
-    if isinstance(address, Memory):
+    if isinstance(address, Source):
         return
     kind, place = _split(name, address)
     if kind == "tcp":
@@ -39,6 +39,8 @@ def open_source(
         if address.schema != schema:
             raise AuroraError(f"source {name}: has ({address.schema}), the input has ({schema})")
         return address, None
+    if isinstance(address, Source):
+        return address, None
     kind, place = _split(name, address)
     if kind == "tcp":
         host, port = _host_and_port(name, place)
@@ -55,7 +57,7 @@ def open_source(
 def read_table(name: str, address: object, schema: Schema) -> pa.RecordBatch:
     """All rows of a static table; a bad row is a fault, because every answer may depend on it."""
     check_source(name, address)
-    if not isinstance(address, Memory) and _split(name, address)[0] == "tcp":
+    if not isinstance(address, Source) and _split(name, address)[0] == "tcp":
         raise AuroraError(f"table {name}: a table cannot come from a socket; give a file")
     source, _ = open_source(name, address, schema, False, Path("."))
     if isinstance(source, LineFiles | ParquetFiles):

@@ -1,7 +1,7 @@
 """What every source can do: say how far it goes, and cut what lies between two places into pieces."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,10 @@ class Piece(Protocol):
     def read(self, schema: Schema) -> Portion: ...
 
 
+@runtime_checkable
 class Source(Protocol):
+    """What a network may read from; one of your own is given to `run` as an object."""
+
     @property
     def live(self) -> bool:
         """Whether tuples arrive while the network runs; only then does local time pass for timeouts."""
