@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from aurora.cli import linear_road, networks
+from aurora.cli import linear_road, networks, nexmark
 from aurora.errors import AuroraError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app.command("run")(networks.run_network)
 app.command("check")(networks.check)
 app.command("explain")(networks.explain)
 app.add_typer(linear_road.app, name="linear-road")
+app.add_typer(nexmark.app, name="nexmark")
 
 
 def main() -> None:

@@ -1,0 +1,8 @@
+"""`aurora nexmark ...`: the benchmark's tools."""
+
+import typer
+
+from aurora.cli.nexmark_generate import generate
+
+app = typer.Typer(no_args_is_help=True, help="The NEXMark benchmark: generate, serve.")
+app.command("generate")(generate)

@@ -1,0 +1,1 @@
+"""The NEXMark benchmark: the firehose of an auction house, the queries, what is measured, and the rivals."""
