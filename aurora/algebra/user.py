@@ -40,8 +40,8 @@ class UserBox:
     An input whose key is None is seen whole by every bucket. A stateless box has no key: each of its tuples is
     answered by itself, wherever it is.
 
-    A relation is a named Arrow batch of the box's key, kept in `turn.relations`; boxes with one key may share it,
-    and see each other's updates in the order of the network.
+    A relation is a named Arrow batch of the box's key, or several called name/part, kept in `turn.relations`; boxes
+    with one key may share it, and see each other's updates in the order of the network.
 
     >>> def running_count(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     ...     train, known = inputs["reports"], turn.state.get("seen")
@@ -161,7 +161,7 @@ class _Declared(State):
         self._relations.put(self._known(name), value)
 
     def _known(self, name: str) -> str:
-        if name not in self._names:
+        if name.partition("/")[0] not in self._names:
             declared = ", ".join(self._names) or "none"
             raise AuroraError(f"a user's kernel asks for relation {name}, declared are: {declared}")
         return name

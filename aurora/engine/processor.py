@@ -1,17 +1,18 @@
 """A stage with state, as Spark calls it: once for each bucket and batch."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from aurora.algebra.train import Train, from_bytes, to_bytes
+from aurora.algebra.train import Train
 from aurora.algebra.turn import Moment, State
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Entry
 from aurora.engine.stage import run_stage
+from aurora.engine.stored import StoredState
 from aurora.engine.wagons import SINKS, TOKEN, Job, Wagon, moment_of
 from aurora.network.network import Port
 
@@ -48,23 +49,16 @@ class StageProcessor(StatefulProcessor):
             # Only what passes through to a later stage or to the sinks: its labels may be none of this stage's.
             yield _frame(leaving)
             return
-        state = State(self._read)
+        stored = StoredState(self._values, Path(self._job.scratch) / f"{self._number}-{label}")
+        state = State(stored.read)
         primary = label == labels(self._job.buckets)[0]
         here, counts = run_stage(self._job.plan, self._number, arrived, state, moment, primary)
-        for name, value in state.changes():
-            if value is None:
-                self._values.removeKey((name,))
-            else:
-                self._values.updateValue((name,), (to_bytes(value),))
+        stored.write(state.changes())
         leaving += self._job.loaded(self._number, here, counts, label)
         for wagon in self._job.tokens(self._number + 1, moment):
             if primary if wagon.stage == SINKS else wagon.bucket == label:
                 leaving.append(wagon)
         yield _frame(leaving)
-
-    def _read(self, name: str) -> pa.RecordBatch | None:
-        found = self._values.getValue((name,))
-        return None if found is None else from_bytes(bytes(found[0]))
 
     def close(self) -> None:
         pass

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from aurora.algebra.train import Train
 from aurora.algebra.turn import Moment, State
 from aurora.engine.buckets import labels
+from aurora.engine.projection import narrowed
 from aurora.engine.sources.source import REJECTS, Cursor, Piece, Portion, Source
 from aurora.engine.stage import run_stage
 from aurora.engine.wagons import PLACES, REJECTED, SINKS, SQL, Job, Wagon, to_arrow
@@ -140,7 +141,8 @@ class TrainReader(DataSourceStreamReader):
         assert task.start is not None
         inputs = len(self._admission.sources)
         keys = task.moment.before + 1 + (portion.numbers - task.start["row"]) * inputs + task.input
-        return Train(portion.rows, np.full(len(keys), task.wall, np.int64), keys[None])
+        rows = narrowed(portion.rows, self._admission.job.plan.inputs[task.input][1])
+        return Train(rows, np.full(len(keys), task.wall, np.int64), keys[None])
 
     def commit(self, end: dict[str, Any]) -> None:
         pass

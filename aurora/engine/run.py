@@ -21,6 +21,7 @@ from pyspark.sql.streaming import StreamingQuery
 from aurora.engine.commit import REJECTS_SINK, BatchReport, Commits, Totals
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.processor import StageProcessor
+from aurora.engine.projection import projected
 from aurora.engine.reader import Admission, TrainSource, packed
 from aurora.engine.session import LIGHT_JAVA, keep_log, spark_session
 from aurora.engine.shipping import ship_functions
@@ -103,6 +104,7 @@ def run(
     finally:
         for receiver in bound.receivers:
             receiver.stop()
+        shutil.rmtree(bound.job.scratch, ignore_errors=True)
     commits.finish()
     if commits.totals.end and settings.checkpoint is None:
         shutil.rmtree(bound.checkpoint, ignore_errors=True)
@@ -134,7 +136,7 @@ class _Bound:
             name: open_sink(name, address, network.schema(network.outputs[name]))
             for name, address in sinks.items()
         }
-        plan = plan_network(network, list(sinks), settings.fuse)
+        plan = plan_network(projected(network, list(sinks)), list(sinks), settings.fuse)
         ship_functions(network)
         used = {name for name, _ in plan.inputs}
         for name in network.inputs:
@@ -152,14 +154,15 @@ class _Bound:
         notes = checkpoint / "sources"
         notes.mkdir(parents=True, exist_ok=True)
         streams, receivers = {}, []
-        for name, schema in plan.inputs:
+        for name, _ in plan.inputs:
             if name in used:
+                schema = network.inputs[name].schema
                 source, receiver = open_source(name, sources[name], schema, settings.follow, notes)
                 streams[name] = source
                 receivers += [receiver] if receiver else []
         buckets = _buckets(checkpoint, settings)
         parts = {name: sink for name, sink in opened.items() if isinstance(sink, PartSink)}
-        job = Job(plan, buckets, parts)
+        job = Job(plan, buckets, parts, _scratch(checkpoint))
         pieces = max(2, _cores(settings.master))
         return _Bound(job, Admission(job, streams, settings.batch, pieces), opened, receivers, checkpoint)
 
@@ -216,6 +219,12 @@ def _buckets(checkpoint: Path, settings: Settings) -> int:
     return int(note.read_text())
 
 
+def _scratch(checkpoint: Path) -> str:
+    """The same for every run that goes on from a checkpoint, so that a killed one leaves nothing behind for good."""
+    mark = hashlib.sha256(str(checkpoint.absolute()).encode()).hexdigest()[:16]
+    return os.path.join(tempfile.gettempdir(), f"aurora-state-{mark}")
+
+
 def _cores(master: str | None) -> int:
     local = re.fullmatch(r"local\[(\d+)\]", master or "")
     return int(local[1]) if local else os.cpu_count() or 1
@@ -237,7 +246,7 @@ def train_query(spark: SparkSession, admission: Admission) -> DataFrame:
 def explain_plan(plan: Plan) -> str:
     """Spark's physical plan for the network, without running it."""
     spark = spark_session("aurora explain", settings=LIGHT_JAVA)
-    admission = Admission(Job(plan, _cores(None), {}), {}, 1, 1)
+    admission = Admission(Job(plan, _cores(None), {}, ""), {}, 1, 1)
     shown = io.StringIO()
     with redirect_stdout(shown):
         train_query(spark, admission).explain()

@@ -50,11 +50,13 @@ class Wagon:
 
 @dataclass(frozen=True)
 class Job:
-    """What every task must know: the plan, the number of buckets, and the outputs that tasks write themselves."""
+    """What every task must know: the plan, the number of buckets, the outputs that tasks write themselves, and a
+    folder of the local disk for copies of the state."""
 
     plan: Plan
     buckets: int
     parts: dict[str, PartSink]
+    scratch: str
 
     def loaded(
         self, number: int, here: dict[Port, Train], counts: dict[str, BoxCounts], label: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Scan", "scan"]
+__all__ = ["NOTHING", "Scan", "scan"]
 
 CHUNK = 4 << 20
 Ends = npt.NDArray[np.int64]
@@ -18,6 +18,9 @@ class Scan:
 
     ends: Ends
     lines: Ends
+
+
+NOTHING = Scan(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def scan(path: str, start: int, records: int, quotes: bool, complete: bool, stop: int | None = None) -> Scan:

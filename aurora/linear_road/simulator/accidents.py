@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.linear_road.compiled import kernel
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.simulator.kernel import kernel
 from aurora.linear_road.simulator.lanes import COLLIDES, DRIVES, STANDS, Cars, Lanes
 from aurora.linear_road.simulator.road import REPORT_INTERVAL, ROAD, SEGMENT
 from aurora.linear_road.simulator.trips import random_stream

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.linear_road.simulator.kernel import kernel
+from aurora.linear_road.compiled import kernel
 from aurora.linear_road.simulator.road import (
     ACCIDENT_SIGHT,
     BRAKE,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.linear_road.compiled import cached_kernel, kernel
 from aurora.linear_road.simulator.accidents import Accidents, blocked_places, update_accidents
-from aurora.linear_road.simulator.kernel import cached_kernel, kernel
 from aurora.linear_road.simulator.lanes import (
     COLLIDES,
     DRIVES,

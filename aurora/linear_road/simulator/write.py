@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.linear_road.compiled import cached_kernel
 from aurora.linear_road.simulator.direction import part_name
-from aurora.linear_road.simulator.kernel import cached_kernel
 from aurora.linear_road.simulator.queries import Queries, draw_queries
 from aurora.linear_road.simulator.settings import Settings
 from aurora.linear_road.simulator.trips import random_stream

@@ -1,4 +1,4 @@
-"""The compiler of the traffic kernels, with their types kept for the reader and the checker."""
+"""The compiler of the benchmark's kernels, with their types kept for the reader and the checker."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

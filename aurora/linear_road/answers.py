@@ -1,0 +1,105 @@
+"""The output file: answers of all types in the native dialect, stamped as they leave the system."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from aurora import TextSink
+from aurora.linear_road.network.network import OUTPUTS
+from aurora.linear_road.records import DIALECTS
+
+__all__ = ["answer_sinks", "response_times"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Makes the lines of one type. Emit is the simulation clock, or Time and the seconds since the delivery."""
+
+    kind: int
+    epoch: Callable[[], float] | None
+    clock: Callable[[], float]
+
+    def __call__(self, rows: pa.RecordBatch, arrived: Array) -> bytes:
+        now = self.clock()
+        when = rows["Time"].to_numpy()
+        if self.epoch is not None:
+            emit = np.full(len(when), round((now - self.epoch()) * 1000))
+        else:
+            emit = when.astype(np.int64) * 1000 + np.maximum(round(now * 1000) - arrived, 0)
+        columns = [_text(rows[name]) if name != "Emit" else _milliseconds(emit) for name in self._layout()]
+        line = pc.binary_join_element_wise(str(self.kind), *columns, ",")
+        return _bytes(pc.binary_join_element_wise(line, "", "\n"))
+
+    def _layout(self) -> tuple[str, ...]:
+        return DIALECTS["native"].layouts[self.kind]
+
+
+def _text(column: pa.Array) -> pa.Array:
+    return column.cast(pa.string())
+
+
+def _milliseconds(emit: Array) -> pa.Array:
+    """Seconds with three decimals, without the rounding of floats."""
+    thousandths = pc.utf8_lpad(_text(pa.array(emit % 1000)), 3, "0")
+    return pc.binary_join_element_wise(_text(pa.array(emit // 1000)), thousandths, ".")
+
+
+def _bytes(lines: pa.Array) -> bytes:
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    return bytes(memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]]) if len(lines) else b""
+
+
+def answer_sinks(
+    path: Path, epoch: Callable[[], float] | None = None, clock: Callable[[], float] = time.time
+) -> dict[str, TextSink]:
+    """A sink for each output of the network, all of them the same file.
+
+    With an `epoch`, the moment of second 0, Emit is the simulation clock.
+    """
+    return {name: TextSink(str(path), _Lines(kind, epoch, clock)) for kind, name in enumerate(OUTPUTS)}
+
+
+def response_times(path: Path) -> dict[str, dict[str, float]]:
+    """For each type of answer in an output file: how many, and p50, p99 and the largest response time."""
+    if not path.exists() or not path.stat().st_size:
+        return {}
+    times: dict[str, dict[str, float]] = {}
+    seconds = _response_seconds(path)
+    for kind, name in enumerate(OUTPUTS):
+        of_kind = seconds.get(kind)
+        if of_kind is not None and len(of_kind):
+            p50, p99 = np.percentile(of_kind, [50, 99])
+            times[name] = {
+                "answers": len(of_kind),
+                "p50": round(float(p50), 3),
+                "p99": round(float(p99), 3),
+                "max": round(float(of_kind.max()), 3),
+            }
+    return times
+
+
+def _response_seconds(path: Path) -> dict[int, Array]:
+    """Emit - Time by type; the file is read in blocks, since lines of different types have different lengths."""
+    from aurora.linear_road.reading import Block, cut_blocks
+    from aurora.linear_road.records import parse_output
+
+    found: dict[int, list[Array]] = {}
+    dialect = DIALECTS["native"]
+    for block in cut_blocks(path):
+        rows = parse_output(Block(block.path, block.start, block.end).bytes(), dialect)
+        for kind, layout in dialect.layouts.items():
+            mine = rows.good & (rows.values[:, 0] == kind)
+            if mine.any():
+                at, when = layout.index("Emit") + 1, layout.index("Time") + 1
+                emit = rows.values[mine, at] + rows.micros[mine, at] / 1e6
+                found.setdefault(kind, []).append(emit - rows.values[mine, when])
+    return {kind: np.concatenate(parts) for kind, parts in found.items()}

@@ -1,0 +1,71 @@
+"""The network against the plain rules, for any cut of the input into batches and buckets; without Spark."""
+
+from pathlib import Path
+
+import pytest
+
+from aurora.linear_road.histories import find_histories
+from aurora.linear_road.network.network import linear_road
+from aurora.linear_road.network.prepared import prepare
+from aurora.linear_road.reading import survey
+from aurora.linear_road.traffic import StoredTraffic
+from tests.linear_road.test_validate import write, write_histories
+from tests.linear_road.traffic import corner_cases, crowd, histories
+from tests.linear_road.without_spark import LocalRun, batches
+from tests.spec import linear_road as spec
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory):
+    """A folder with the traffic, files by expressway, and the right answers."""
+    folder = tmp_path_factory.mktemp("road")
+    traffic = crowd(1) + crowd(2, cars=300, first_car=2000) + corner_cases()
+    xways = sorted({r.xway for r in traffic.reports})
+    for xway in xways:
+        write(folder / f"xway-{xway}.csv", traffic.lines(xway))
+    tolls, segments = histories(1, sorted({q.vid for q in traffic.queries}), xways)
+    write_histories(folder, tolls, segments, "parquet")
+    return folder, spec.answers(traffic.reports, traffic.queries, tolls, segments)
+
+
+def ran(folder: Path, rows: list[int], buckets: int, pieces: int = 2) -> LocalRun:
+    found = survey(folder)
+    prepared = prepare(find_histories(folder, None), folder / "prepared", today=2)
+    source = StoredTraffic(found, found.replication(1))
+    run = LocalRun(linear_road(prepared), buckets)
+    for start, end in batches(source, rows):
+        run.step(source, start, end, pieces, source.finished(end))
+    return run
+
+
+def right_balances(right: spec.Answers) -> dict[int, tuple[int, int]]:
+    """For each request the balance without and with a charge in that very second."""
+    return {
+        q.qid: (right.balance(q.vid, q.time - 1), right.balance(q.vid, q.time))
+        for q in right.queries
+        if q.kind == 2
+    }
+
+
+def check(run: LocalRun, right: spec.Answers) -> None:
+    tolls = [(row["VID"], row["Time"], row["Spd"], row["Toll"]) for row in run.rows("tolls")]
+    assert sorted(tolls) == sorted((vid, time, *told) for (vid, time), told in right.tolls.items())
+    alerts = [(row["VID"], row["Time"], row["Seg"]) for row in run.rows("alerts")]
+    assert sorted(alerts) == sorted((vid, time, seg) for (vid, time), seg in right.alerts.items())
+    expenditures = [(row["QID"], row["Bal"]) for row in run.rows("expenditures")]
+    assert sorted(expenditures) == sorted(right.expenditures.items())
+    journeys = [(row["QID"], (row["TravelTime"], row["Toll"])) for row in run.rows("journeys")]
+    assert sorted(journeys) == sorted(right.journeys.items())
+    balances = {row["QID"]: row["Bal"] for row in run.rows("balances")}
+    allowed = right_balances(right)
+    assert balances.keys() == allowed.keys() and len(run.rows("balances")) == len(allowed)
+    assert {qid: (bal, allowed[qid]) for qid, bal in balances.items() if bal not in allowed[qid]} == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "buckets", "pieces"),
+    [([10_000_000], 1, 1), ([2000, 1, 700], 3, 2), ([60], 2, 5), ([400, 9000], 7, 3)],
+)
+def test_the_rules_hold_for_every_cut(road, rows, buckets, pieces):
+    folder, right = road
+    check(ran(folder, rows, buckets, pieces), right)
