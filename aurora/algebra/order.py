@@ -11,7 +11,7 @@ from aurora.algebra.groups import Groups, stable_order, value_order
 from aurora.algebra.schema import Schema
 from aurora.algebra.train import Ints, Mask, Train, Values
 from aurora.algebra.turn import Turn
-from aurora.algebra.types import type_name
+from aurora.algebra.types import is_struct, type_name
 from aurora.errors import AuroraError
 
 __all__ = [
@@ -48,6 +48,8 @@ class Order:
                 raise AuroraError(
                     f"{where}: group_by has no field {name}; fields are {', '.join(schema.names)}"
                 )
+            if is_struct(schema[name]):
+                raise AuroraError(f"{where}: group_by {name} is a struct; take its fields out with a map")
         if len(set(self.group_by)) < len(self.group_by):
             raise AuroraError(f"{where}: group_by names a field twice: {', '.join(self.group_by)}")
         if self.slack < 0 or (self.span is not None and self.span < 0):

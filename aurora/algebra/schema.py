@@ -1,17 +1,13 @@
 """The schema of a stream: its fields, in order, each with its type."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from aurora.algebra.types import parse_type, type_name
+from aurora.algebra.types import parse_fields, quoted, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Schema"]
-
-PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`]+))\s*:?\s+([^,`]*?)\s*(?:,|$)")
 
 
 class Schema(Mapping[str, pa.DataType]):
@@ -45,23 +41,8 @@ class Schema(Mapping[str, pa.DataType]):
 
     @classmethod
     def parse(cls, text: str) -> "Schema":
-        """The schema of "name type, name type"; a name with other characters stands in backquotes."""
-        fields: list[tuple[str, pa.DataType]] = []
-        position, end = 0, len(text.rstrip())
-        while position < end:
-            match = FIELD.match(text, position, end)
-            if match is None:
-                raise AuroraError(
-                    f"cannot read '{text[position:end].strip()}' in the schema '{text.strip()}': "
-                    "write it as 'name type, name type'"
-                )
-            quoted, plain, type_text = match.groups()
-            name = plain if quoted is None else quoted.replace("``", "`")
-            try:
-                fields.append((name, parse_type(type_text)))
-            except AuroraError as fault:
-                raise AuroraError(f"field '{name}': {fault}") from None
-            position = match.end()
+        """The schema of "name type, name struct<name: type>"; a name with other characters stands in backquotes."""
+        fields = parse_fields(text)
         if not fields:
             raise AuroraError("the schema is empty: write it as 'name type, name type'")
         return cls(fields)
@@ -114,11 +95,6 @@ class Schema(Mapping[str, pa.DataType]):
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return _from_text, (str(self),)
-
-
-def quoted(name: str) -> str:
-    """The name as it is written in schemas and expressions: in backquotes if it needs them."""
-    return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _from_text(text: str) -> Schema:

@@ -1,6 +1,6 @@
 """A train: tuples that travel together, with the two hidden fields that ride along."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +118,8 @@ class Train:
         """Rearranges `order` where neighbours are the `same` by key."""
         places, run = _tied(same)
         those = order[places]
-        columns = [pa.array(run), *self.rows.take(pa.array(those)).columns, pa.array(self.arrived[those])]
+        fields = (flat for column in self.rows.take(pa.array(those)).columns for flat in _flat(column))
+        columns = [pa.array(run), *fields, pa.array(self.arrived[those])]
         names = [str(i) for i in range(len(columns))]
         sorted_places = pc.sort_indices(
             pa.RecordBatch.from_arrays(columns, names=names),
@@ -148,6 +149,16 @@ class Train:
     @staticmethod
     def from_bytes(data: bytes) -> "Train":
         return Train.unpacked(from_bytes(data))
+
+
+def _flat(column: pa.Array) -> Iterator[pa.Array]:
+    """The columns by which a column is sorted: for a struct, whether it is there, and those inside it."""
+    if not pa.types.is_struct(column.type):
+        yield column
+        return
+    yield pc.is_null(column)
+    for inner in column.flatten():
+        yield from _flat(inner)
 
 
 def to_bytes(batch: pa.RecordBatch) -> bytes:

@@ -1,5 +1,7 @@
 """The SQL types of the fields: each one is a `pyarrow.DataType` under its SQL name."""
 
+import re
+
 import pyarrow as pa
 
 from aurora.errors import AuroraError
@@ -16,7 +18,11 @@ __all__ = [
     "TIMESTAMP",
     "TINYINT",
     "VOID",
+    "is_struct",
+    "parse_fields",
     "parse_type",
+    "quoted",
+    "struct_fields",
     "type_name",
 ]
 
@@ -71,17 +77,87 @@ ALIASES = {
 NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
 
 
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`<>]+))(\s*:\s*|\s+)")
+# What a type is cut at: names in backquotes as a whole, brackets, commas.
+MARK = re.compile(r"`(?:[^`]|``)*`|[<>,`]")
+
+
 def parse_type(text: str) -> pa.DataType:
     """The type of that SQL name, in any case.
 
     >>> parse_type("BIGINT")
     DataType(int64)
+    >>> parse_type("struct<id: bigint, name: string>")
+    StructType(struct<id: int64, name: string>)
     """
     name = " ".join(text.lower().split())
     found = TYPES.get(ALIASES.get(name, name))
     if found is None:
-        raise AuroraError(f"unknown type '{text.strip()}': the types are {', '.join(TYPES)}")
+        inner = re.fullmatch(r"\s*struct\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
+        if inner is not None:
+            return _struct(inner[1], text)
+        raise AuroraError(f"unknown type '{text.strip()}': the types are {', '.join(TYPES)}, struct<..>")
     return found
+
+
+def _struct(inner: str, text: str) -> pa.DataType:
+    fields = parse_fields(inner)
+    names = [name for name, _ in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise AuroraError(f"field '{name}' appears twice in '{text.strip()}': rename one of the two")
+    return pa.struct(fields)
+
+
+def parse_fields(text: str) -> list[tuple[str, pa.DataType]]:
+    """The fields of "name type, name: type"; a name with other characters stands in backquotes."""
+    fields: list[tuple[str, pa.DataType]] = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        match = FIELD.match(text, position, end)
+        stop = None if match is None else _type_end(text, match.end(), end)
+        if match is None or stop is None:
+            raise AuroraError(
+                f"cannot read '{text[position:end].strip()}' in the schema '{text.strip()}': "
+                "write it as 'name type, name type'"
+            )
+        quoted_name, plain, _ = match.groups()
+        name = plain if quoted_name is None else quoted_name.replace("``", "`")
+        try:
+            fields.append((name, parse_type(text[match.end() : stop])))
+        except AuroraError as fault:
+            raise AuroraError(f"field '{name}': {fault}") from None
+        position = stop + 1
+    return fields
+
+
+def _type_end(text: str, start: int, end: int) -> int | None:
+    """Where the type that begins at `start` ends: at a comma outside of all brackets, or with the text."""
+    depth = 0
+    for mark in MARK.finditer(text, start, end):
+        if mark[0] == "," and depth == 0:
+            return mark.start()
+        if mark[0] == "`" or (mark[0][0] == "`" and depth == 0):
+            return None
+        depth += {"<": 1, ">": -1}.get(mark[0], 0)
+        if depth < 0:
+            return None
+    return end if depth == 0 else None
+
+
+def is_struct(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(arrow))
+
+
+def struct_fields(arrow: pa.DataType) -> dict[str, pa.DataType]:
+    """The fields of a struct, in order."""
+    return {field.name: field.type for field in arrow}
+
+
+def quoted(name: str) -> str:
+    """The name as it is written in schemas and expressions: in backquotes if it needs them."""
+    return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def type_name(arrow: pa.DataType) -> str:
@@ -89,8 +165,13 @@ def type_name(arrow: pa.DataType) -> str:
 
     >>> type_name(pa.int32())
     'int'
+    >>> type_name(pa.struct({"id": pa.int64()}))
+    'struct<id: bigint>'
     """
+    if is_struct(arrow):
+        inner = ", ".join(f"{quoted(name)}: {type_name(kind)}" for name, kind in struct_fields(arrow).items())
+        return f"struct<{inner}>"
     name = NAMES.get(arrow)
     if name is None:
-        raise AuroraError(f"no SQL type holds Arrow's {arrow}: the types are {', '.join(TYPES)}")
+        raise AuroraError(f"no SQL type holds Arrow's {arrow}: the types are {', '.join(TYPES)}, struct<..>")
     return name

@@ -10,7 +10,7 @@ from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.tree import Field, Node, to_spark
 from aurora.algebra.schema import Schema
-from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, VOID, type_name
+from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -142,6 +142,9 @@ class Calls:
                 f"{name} takes {wanted} argument{'s' * (wanted - 1)}, found {len(args)} in '{source(node)}'"
             )
         argument, *order = (self.argument(each) for each in args)
+        for each in (argument, *order):
+            if is_struct(each.type) and (name != "count" or distinct):
+                raise AuroraError(f"{name} takes fields of a struct, not the struct, in '{source(node)}'")
         result = AGGREGATES[name](argument.type)
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"

@@ -17,6 +17,7 @@ from aurora.algebra.types import (
     TIMESTAMP,
     TINYINT,
     VOID,
+    is_struct,
 )
 
 __all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "TIMES", "can_cast", "common_type", "converted", "widest"]
@@ -50,6 +51,8 @@ def widest(types: Sequence[pa.DataType]) -> pa.DataType | None:
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether CAST allows it. Spark has more, which always gives null or hides a mistake."""
+    if is_struct(source) or is_struct(target):
+        return bool(source in (target, VOID))
     if VOID in (source, target) or STRING in (source, target) or source == target:
         return bool(target != VOID)
     plain = (*NUMBERS, BOOLEAN)

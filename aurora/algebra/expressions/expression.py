@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
-from aurora.algebra.expressions.tree import Field, Node, fields_of, to_spark
+from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, to_spark, uses_of
 from aurora.algebra.schema import Schema
 from aurora.algebra.types import BOOLEAN, VOID, type_name
 from aurora.errors import AuroraError
@@ -63,6 +63,11 @@ class Expression:
     def fields(self) -> frozenset[Any]:
         """The names of the fields it uses; for several sides, pairs of side and name."""
         return frozenset(f.name if f.side is None else (f.side, f.name) for f in fields_of(self.tree))
+
+    @property
+    def uses(self) -> frozenset[Use]:
+        """What it looks at, down to the fields inside structs."""
+        return frozenset(uses_of(self.tree))
 
     @property
     def is_field(self) -> str | None:

@@ -15,9 +15,20 @@ from aurora.algebra.expressions.operators import conditional
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
 from aurora.algebra.expressions.time_functions import interval, later
-from aurora.algebra.expressions.tree import Call, Constant, Field, Node
+from aurora.algebra.expressions.tree import INSIDE, Call, Constant, Field, Node
 from aurora.algebra.schema import Schema
-from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, VOID, parse_type, type_name
+from aurora.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    VOID,
+    is_struct,
+    parse_type,
+    struct_fields,
+    type_name,
+)
 from aurora.errors import AuroraError
 
 __all__ = ["Resolver"]
@@ -112,22 +123,46 @@ class Resolver:
         return self.call("btrim", node, [node.this, node.expression])
 
     def on_column(self, node: exp.Column) -> Node:
-        name, side = node.name, node.table or None
-        if side is not None and side not in self.sides:
-            # LEFT and RIGHT are words of SQL, so their case is free.
-            side = side.lower()
-        if side is None:
-            found = [key for key, schema in self.sides.items() if name in schema]
-            if found and self.aggregate is not None:
-                raise AuroraError(f"field '{name}' stands outside an aggregate: write last({source(node)})")
-            if len(found) == 1:
-                return Field(name, found[0], self.sides[found[0]][name])
-            if found:
-                choices = " or ".join(f"{key}.{name}" for key in found)
-                raise AuroraError(f"field '{name}' is on both sides: write {choices}")
-        elif side in self.sides and name in self.sides[side]:
-            return Field(name, side, self.sides[side][name])
+        """side.field.inside, where the side and what is inside may be missing."""
+        names = [part.name for part in node.parts]
+        # LEFT and RIGHT are words of SQL, so their case is free.
+        side = next((key for key in (names[0], names[0].lower()) if key in self.sides), None)
+        if side is not None and len(names) > 1 and names[1] in self.sides[side]:
+            return self.inside(Field(names[1], side, self.sides[side][names[1]]), names[2:], node)
+        name = names[0]
+        found = [
+            key
+            for key, schema in self.sides.items()
+            if name in schema and (side is None or len(names) == 1 or is_struct(schema[name]))
+        ]
+        if found and self.aggregate is not None:
+            raise AuroraError(f"field '{name}' stands outside an aggregate: write last({source(node)})")
+        if len(found) == 1:
+            return self.inside(Field(name, found[0], self.sides[found[0]][name]), names[1:], node)
+        if found:
+            choices = " or ".join(f"{key}.{name}" for key in found)
+            raise AuroraError(f"field '{name}' is on both sides: write {choices}")
         raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
+
+    def on_dot(self, node: exp.Dot) -> Node:
+        if not isinstance(node.expression, exp.Identifier):
+            raise AuroraError(
+                f"'{source(node)}' is not part of the language: only fields stand behind a point"
+            )
+        return self.inside(self.resolve(node.this), [node.expression.name], node)
+
+    def inside(self, value: Node, names: list[str], node: exp.Expression) -> Node:
+        """The field inside a struct that the names lead to."""
+        for name in names:
+            if not is_struct(value.type):
+                raise AuroraError(
+                    f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'"
+                )
+            fields = struct_fields(value.type)
+            if name not in fields:
+                raise AuroraError(f"unknown field '{name}' in '{source(node)}': it has {', '.join(fields)}")
+            value = Call(INSIDE, (value, Constant(name, STRING)), fields[name])
+        return value
 
     def fields(self) -> str:
         parts = [

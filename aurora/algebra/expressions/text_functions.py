@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from aurora.algebra.expressions.coercion import converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.types import BOOLEAN, INT, STRING
+from aurora.algebra.types import BOOLEAN, INT, STRING, is_struct, type_name
 
 __all__ = ["TEXT"]
 
@@ -53,6 +53,9 @@ def right(node: Node, length: Node) -> Node:
 
 def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
+    for node in args:
+        if is_struct(node.type):
+            raise Clash(f"concat takes no {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
 

@@ -18,10 +18,11 @@ from aurora.algebra.types import (
     TIMESTAMP,
     TINYINT,
     VOID,
+    is_struct,
     type_name,
 )
 
-__all__ = ["Call", "Constant", "Field", "Node", "fields_of", "to_spark"]
+__all__ = ["INSIDE", "Call", "Constant", "Field", "Node", "Use", "fields_of", "to_spark", "uses_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Call:
 
 Node = Field | Constant | Call
 
+# The operation that takes a field out of a struct; its second argument is the name.
+INSIDE = "field"
+
 INFIX = {"+", "-", "*", "/", "%", "div", "=", "<", "<=", ">", ">=", "<=>", "and", "or", "&", "|", "^"}
 PREFIX = {"not": "NOT ", "negate": "- ", "~": "~"}
 SUFFIXES = {INT: "", BIGINT: "L", SMALLINT: "S", TINYINT: "Y"}
@@ -70,13 +74,48 @@ def fields_of(node: Node) -> Iterator[Field]:
             yield from fields_of(argument)
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an expression looks at: a field, or one inside it; `whole` is false where only its being there counts."""
+
+    side: str | None
+    path: tuple[str, ...]
+    whole: bool
+
+
+def uses_of(node: Node) -> Iterator[Use]:
+    found = path_of(node)
+    if found is not None:
+        yield Use(*found, True)
+    elif isinstance(node, Call):
+        tested = path_of(node.args[0]) if node.op == "is null" else None
+        if tested is not None:
+            yield Use(*tested, not is_struct(node.args[0].type))
+        else:
+            for argument in node.args:
+                yield from uses_of(argument)
+
+
+def path_of(node: Node) -> tuple[str | None, tuple[str, ...]] | None:
+    """The side and the names of a field or of one inside it, None for anything else."""
+    names: list[str] = []
+    while isinstance(node, Call) and node.op == INSIDE:
+        assert isinstance(node.args[1], Constant)
+        names.append(str(node.args[1].value))
+        node = node.args[0]
+    return (node.side, (node.name, *reversed(names))) if isinstance(node, Field) else None
+
+
 def to_spark(node: Node) -> str:
     """Spark's text of the tree: every cast written out, every operation in brackets."""
     if isinstance(node, Field):
-        name = "`" + node.name.replace("`", "``") + "`"
+        name = spark_name(node.name)
         return name if node.side is None else f"`{node.side}`.{name}"
     if isinstance(node, Constant):
         return constant_to_spark(node)
+    if node.op == INSIDE:
+        assert isinstance(node.args[1], Constant)
+        return f"{to_spark(node.args[0])}.{spark_name(str(node.args[1].value))}"
     args = [to_spark(argument) for argument in node.args]
     op = node.op
     if op in INFIX:
@@ -95,6 +134,10 @@ def to_spark(node: Node) -> str:
         assert isinstance(node.args[1], Constant)
         return f"({args[0]} + {interval_to_spark(op.removeprefix('add '), node.args[1].value)})"
     return f"{op}({', '.join(args)})"
+
+
+def spark_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def constant_to_spark(node: Constant) -> str:

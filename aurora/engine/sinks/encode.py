@@ -7,10 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.engine.sinks.times import time_text
+
 __all__ = ["csv_header", "to_csv", "to_json"]
 
 # Arrow counts the bytes of a string column in 32 bits: longer batches are written in slices.
 SLICE = 250_000
+# What JSON writes in another way inside a string.
+ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
 def csv_header(schema: pa.Schema) -> bytes:
@@ -18,21 +22,14 @@ def csv_header(schema: pa.Schema) -> bytes:
 
 
 def to_csv(rows: pa.RecordBatch) -> bytes:
-    """Lines without a header; null is empty, an empty string is two quotes."""
+    """Lines without a header; null is empty, an empty string is two quotes, a struct is its JSON."""
     return b"".join(_lines([_csv_cells(column) for column in part.columns], ",") for part in _slices(rows))
 
 
 def to_json(rows: pa.RecordBatch) -> bytes:
     """An object a line with all fields; NaN and infinities, which JSON does not know, as null."""
-    pieces = []
-    for part in _slices(rows):
-        cells = []
-        for number, (name, column) in enumerate(zip(rows.schema.names, part.columns, strict=True)):
-            before = ("{" if number == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": "
-            cells += [pa.repeat(before, part.num_rows), _json_cells(column)]
-        cells.append(pa.repeat("}", part.num_rows))
-        pieces.append(_lines(cells, ""))
-    return b"".join(pieces)
+    names = rows.schema.names
+    return b"".join(_lines(_object(names, part.columns, part.num_rows), "") for part in _slices(rows))
 
 
 def _slices(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -49,6 +46,8 @@ def _lines(cells: list[pa.Array], between: str) -> bytes:
 
 
 def _csv_cells(column: pa.Array) -> pa.Array:
+    if pa.types.is_struct(column.type):
+        column = pc.if_else(pc.is_valid(column), _json_cells(column), pa.scalar(None, pa.string()))
     if not pa.types.is_string(column.type):
         return _plain(column)
     special = pc.fill_null(pc.or_(pc.match_substring_regex(column, '[,"\n\r]'), pc.equal(column, "")), False)
@@ -58,13 +57,21 @@ def _csv_cells(column: pa.Array) -> pa.Array:
     return pc.if_else(special, quoted, column)
 
 
+def _object(names: list[str], columns: list[pa.Array], rows: int) -> list[pa.Array]:
+    """The pieces that one after the other make an object."""
+    pieces = []
+    for number, (name, column) in enumerate(zip(names, columns, strict=True)):
+        before = ("{" if number == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": "
+        pieces += [pa.scalar(before), _json_cells(column)]
+    return [*pieces, pa.scalar("}")] if pieces else [pa.repeat("{}", rows)]
+
+
 def _json_cells(column: pa.Array) -> pa.Array:
+    if pa.types.is_struct(column.type):
+        pieces = _object([field.name for field in column.type], column.flatten(), len(column))
+        return pc.if_else(pc.is_valid(column), pc.binary_join_element_wise(*pieces, ""), "null")
     if pa.types.is_string(column.type):
-        encoded = column.dictionary_encode()
-        words = pa.array(
-            [json.dumps(word, ensure_ascii=False) for word in encoded.dictionary.to_pylist()], pa.string()
-        )
-        return pc.fill_null(words.take(encoded.indices), "null")
+        return pc.fill_null(_json_strings(column), "null")
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
     text = _plain(column)
@@ -73,11 +80,23 @@ def _json_cells(column: pa.Array) -> pa.Array:
     return pc.fill_null(text, "null")
 
 
+def _json_strings(column: pa.Array) -> pa.Array:
+    """In quotes; only what holds special characters takes the long way."""
+    quoted = pc.binary_join_element_wise('"', column, '"', "")
+    text = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    if not ((text < ord(" ")) | (text == ord('"')) | (text == ord("\\"))).any():
+        return quoted
+    special = pc.fill_null(pc.match_substring_regex(column, ESCAPED), False)
+    if not pc.any(special).as_py():
+        return quoted
+    words = [json.dumps(word, ensure_ascii=False) for word in column.filter(special).to_pylist()]
+    return pc.replace_with_mask(quoted, special, pa.array(words, pa.string()))
+
+
 def _plain(column: pa.Array) -> pa.Array:
     """Numbers, truth values and times as text: doubles with a point, times without a zone, which is UTC."""
     if pa.types.is_timestamp(column.type):
-        text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%d %H:%M:%S")
-        return pc.replace_substring_regex(text, r"\.?0+$", "")
+        return time_text(column)
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
         # Whole numbers come without a point; from 1e10 on they come in powers of ten.

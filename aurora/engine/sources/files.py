@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from aurora.algebra.schema import Schema
+from aurora.algebra.types import is_struct
 from aurora.engine.sources.parse import header_of, parse_csv, parse_json, parse_records
-from aurora.engine.sources.records import scan
+from aurora.engine.sources.records import NOTHING, Scan, scan
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError
 
@@ -28,12 +29,16 @@ class LinePiece:
     number: int
     line: int
     columns: tuple[str, ...] | None
+    declared: Schema
 
     def read(self, schema: Schema) -> Portion:
         with open(self.path, "rb") as file:
             file.seek(self.start)
             data = file.read(self.stop - self.start)
         json_lines = self.style == "json" or (self.style == "lines" and data.lstrip()[:1] == b"{")
+        if not json_lines:
+            # A line of CSV is read whole: where a cell is missing shows only from the others.
+            schema = self.declared
         parser = (
             parse_json(schema)
             if json_lines
@@ -68,6 +73,15 @@ class LineFiles:
     ended_mark: str | None = None
     _files: list[str] = field(default_factory=list)
     _columns: dict[str, tuple[tuple[str, ...] | None, int]] = field(default_factory=dict)
+    # The latest look at each file: the pieces of a batch are cut where it was just seen to end.
+    _seen: dict[str, tuple[int, Scan]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.schema.names:
+            if self.style == "csv" and is_struct(self.schema[name]):
+                raise AuroraError(
+                    f"{self.path}: CSV holds no structs, and {name} is one; use JSON or Parquet"
+                )
 
     @property
     def live(self) -> bool:
@@ -99,6 +113,7 @@ class LineFiles:
             path = files[cursor["file"]]
             self._skip_header(cursor, path)
             found = scan(path, cursor["byte"], target - cursor["row"], self.style != "json", not self._tailed)
+            self._seen[path] = cursor["byte"], found
             if len(found.ends):
                 cursor["byte"] = int(found.ends[-1])
                 cursor["line"] += int(found.lines[-1])
@@ -130,17 +145,25 @@ class LineFiles:
             if cursor["byte"] >= stop:
                 cursor.update(file=cursor["file"] + 1, byte=0, line=0)
                 continue
-            found = scan(path, cursor["byte"], end["row"] - cursor["row"], self.style != "json", True, stop)
+            found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
             columns, _ = self._header(path)
             for low in range(0, len(found.ends), share):
                 high = min(low + share, len(found.ends))
                 begins = int(found.ends[low - 1]) if low else cursor["byte"]
                 line = cursor["line"] + (int(found.lines[low - 1]) if low else 0) + 1
                 ends, first = int(found.ends[high - 1]), cursor["row"] + low
-                pieces.append(LinePiece(path, self.style, begins, ends, high - low, first, line, columns))
+                pieces.append(
+                    LinePiece(path, self.style, begins, ends, high - low, first, line, columns, self.schema)
+                )
             cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         return pieces
+
+    def _scanned(self, path: str, start: int, records: int, stop: int) -> Scan:
+        begun, found = self._seen.get(path, (-1, NOTHING))
+        if begun == start and len(found.ends) and found.ends[-1] == stop:
+            return found
+        return scan(path, start, records, self.style != "json", True, stop)
 
     def _skip_header(self, cursor: Cursor, path: str) -> None:
         if cursor["byte"] == 0:

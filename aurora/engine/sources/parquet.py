@@ -1,5 +1,6 @@
 """Parquet files: one, or the files of a folder in the order of their names."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.schema import Schema
+from aurora.algebra.types import is_struct, struct_fields
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError
@@ -33,11 +35,33 @@ class ParquetPiece:
             elif seen < self.offset + self.rows:
                 groups.append(group)
             seen += size
-        table = file.read_row_groups(groups, columns=list(schema.names), use_threads=False)
+        table = file.read_row_groups(groups, columns=list(_paths(schema)), use_threads=False)
         table = table.slice(self.offset - skipped, self.rows).select(list(schema.names)).cast(schema.arrow())
         batches = table.combine_chunks().to_batches()
         rows = batches[0] if batches else pa.RecordBatch.from_pylist([], schema.arrow())
         return Portion(rows, np.arange(self.number, self.number + self.rows, dtype=np.int64))
+
+
+def _paths(fields: Mapping[str, pa.DataType], before: str = "") -> Iterator[str]:
+    """The columns of the file: what is inside structs by dotted names."""
+    for name, kind in fields.items():
+        if is_struct(kind) and kind.num_fields:
+            yield from _paths(struct_fields(kind), f"{before}{name}.")
+        else:
+            yield before + name
+
+
+def _missing(
+    fields: Mapping[str, pa.DataType], there: Mapping[str, pa.DataType], before: str = ""
+) -> str | None:
+    for name, kind in fields.items():
+        if name not in there:
+            return before + name
+        if is_struct(kind) and is_struct(there[name]):
+            inside = _missing(struct_fields(kind), struct_fields(there[name]), f"{before}{name}.")
+            if inside is not None:
+                return inside
+    return None
 
 
 @dataclass
@@ -108,10 +132,9 @@ class ParquetFiles:
                 metadata = pyarrow.parquet.read_metadata(path)
             except (OSError, pa.ArrowInvalid) as fault:
                 raise AuroraError(f"cannot read Parquet file {path}: {str(fault).splitlines()[0]}") from None
-            missing = [
-                name for name in self.schema.names if name not in metadata.schema.to_arrow_schema().names
-            ]
-            if missing:
-                raise AuroraError(f"Parquet file {path} has no field {missing[0]}")
+            own = metadata.schema.to_arrow_schema()
+            missing = _missing(self.schema, {field.name: field.type for field in own})
+            if missing is not None:
+                raise AuroraError(f"Parquet file {path} has no field {missing}")
             self._sizes[path] = metadata.num_rows
         return self._sizes[path]

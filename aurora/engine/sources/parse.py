@@ -10,9 +10,13 @@ import pyarrow.csv
 import pyarrow.json
 
 from aurora.algebra.schema import Schema
+from aurora.algebra.types import is_struct, struct_fields
 from aurora.engine.sources.source import Portion, Reject
 
 __all__ = ["header_of", "parse_csv", "parse_json", "parse_records"]
+
+LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
+NO_OBJECT = "no JSON object"
 
 Ends = npt.NDArray[np.int64]
 Parser = Callable[[bytes], pa.RecordBatch]
@@ -35,6 +39,8 @@ def header_of(line: bytes, schema: Schema) -> list[str] | None:
 
 def _naive(kind: pa.DataType) -> pa.DataType:
     """Times are read without a zone and meant in UTC."""
+    if is_struct(kind):
+        return pa.struct([(name, _naive(inner)) for name, inner in struct_fields(kind).items()])
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
 
 
@@ -62,17 +68,43 @@ def parse_csv(schema: Schema, columns: list[str] | None) -> Parser:
 
 
 def parse_json(schema: Schema) -> Parser:
-    """Reads one object a line; other fields are ignored, missing ones are null."""
+    """Reads one object a line; other fields are ignored, missing ones are null.
+
+    So whether a line can be read depends on its being JSON and on the fields of the schema, and on nothing else.
+    """
     explicit = pa.schema([(name, _naive(schema[name])) for name in schema.names])
     options = pyarrow.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
     arrow = schema.arrow()
 
     def parse(data: bytes) -> pa.RecordBatch:
+        _check_lines(data)
         read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
         table = pyarrow.json.read_json(pa.BufferReader(data), read, options)
         return _one_batch(table.select(list(schema.names)), arrow)
 
     return parse
+
+
+def _check_lines(data: bytes) -> None:
+    """Raises a fault unless each line is UTF-8 and goes from { to }: Arrow looks at neither text nor line breaks.
+
+    A line that holds half an object, or null alone (on which Arrow ends the process), would else be read.
+    """
+    if not data:
+        return
+    if not data.isascii():
+        data.decode()
+    text = np.frombuffer(data, np.uint8)
+    breaks = np.flatnonzero(text == LINE_BREAK)
+    if data[-1] != LINE_BREAK:
+        breaks = np.append(breaks, len(data))
+    starts = np.concatenate([[0], breaks[:-1] + 1])
+    last = breaks - 1 - (text[breaks - 1] == CARRIAGE_RETURN)
+    odd = np.flatnonzero((text[starts] != ord("{")) | (text[last] != ord("}")) | (last < starts))
+    for place in odd.tolist():
+        line = data[starts[place] : breaks[place]].strip()
+        if not (line.startswith(b"{") and line.endswith(b"}")):
+            raise pa.ArrowInvalid(NO_OBJECT)
 
 
 def _one_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
@@ -94,6 +126,11 @@ def parse_records(
     starts = np.concatenate([[0], ends[:-1]])
     first_lines = np.concatenate([[0], lines[:-1]]) + line
     pending = [(0, len(ends))] if len(ends) else []
+
+    def reject(place: int, part: bytes, reason: str) -> None:
+        text = part.rstrip(b"\r\n").decode("utf-8", "replace")
+        rejects.append(Reject(file, int(first_lines[place]), reason, text[:500]))
+
     while pending:
         low, high = pending.pop()
         part = data[starts[low] : ends[high - 1]]
@@ -102,13 +139,14 @@ def parse_records(
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError) as fault:
             if high - low == 1:
                 if part.strip():
-                    text = part.rstrip(b"\r\n").decode("utf-8", "replace")
-                    rejects.append(Reject(file, int(first_lines[low]), _reason(fault), text[:500]))
+                    reject(low, part, _reason(fault))
                 continue
             batch = None
         if batch is not None and batch.num_rows == high - low:
             batches.append(batch)
             numbers.append(np.arange(low, high, dtype=np.int64) + number)
+        elif high - low == 1 and batch is not None and batch.num_rows:
+            reject(low, part, "more than one object on a line")
         elif high - low > 1:
             middle = (low + high) // 2
             pending += [(middle, high), (low, middle)]
@@ -131,6 +169,12 @@ def _reason(fault: Exception) -> str:
     )
     if value:
         return f"column {int(value[1]) + 1}: '{value[3]}' is no {value[2]}"
+    value = re.search(r"Failed to convert JSON to ([^,]+), couldn't parse:(.*)", text)
+    if value:
+        return f"'{value[2]}' is no {value[1]}"
+    kinds = re.search(r"Column\(/(.*)\) changed from (\w+) to (\w+)", text)
+    if kinds:
+        return f"field {kinds[1].replace('/', '.')}: {kinds[3]} where {kinds[2]} is expected"
     if "UTF8" in text or "utf-8" in text:
         return "not UTF-8 text"
     return re.sub(r"^(CSV|JSON) parse error: ", "", text).replace(" in row 0", "").strip()

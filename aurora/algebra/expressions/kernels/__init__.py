@@ -3,7 +3,16 @@
 A kernel takes arrays and scalars, at least one array among them, already of the types the tree says.
 """
 
-from aurora.algebra.expressions.kernels import conversion, logic, mathematics, numeric, rounding, text, time
+from aurora.algebra.expressions.kernels import (
+    conversion,
+    logic,
+    mathematics,
+    numeric,
+    rounding,
+    structs,
+    text,
+    time,
+)
 from aurora.algebra.expressions.kernels.columns import Maker
 
 __all__ = ["KERNELS"]
@@ -16,4 +25,5 @@ KERNELS: dict[str, Maker] = {
     **text.KERNELS,
     **time.KERNELS,
     **conversion.KERNELS,
+    **structs.KERNELS,
 }

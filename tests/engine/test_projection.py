@@ -1,0 +1,182 @@
+"""Inputs are read as far as a network looks at them, and that changes nothing but what is read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import AuroraError, Memory, Network, Schema, Settings, from_text, run
+from aurora.engine.projection import narrowed, projected
+from tests.engine.networks import all_boxes
+
+EVENT = (
+    "person struct<id: bigint, name: string, at: timestamp>, bid struct<auction: bigint, price: bigint, "
+    "at: timestamp, more: struct<x: int, y: int>>, n int"
+)
+
+
+def inputs(boxes: str, outputs: str, schema: str = EVENT) -> str:
+    """The schema with which the network would read."""
+    text = f'inputs: {{e: {{schema: "{schema}"}}, f: {{schema: "{schema}"}}}}\nboxes: {boxes}\noutputs: {outputs}'
+    network = from_text(text)
+    smaller = projected(network, list(network.outputs))
+    return str(smaller.inputs["e"].schema)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "outputs", "read"),
+    [
+        ("{}", "{o: e}", EVENT),
+        ("{m: {map: {a: bid.auction}, from: e}}", "{o: m}", "bid struct<auction: bigint>"),
+        (
+            "{p: {filter: ['bid is not null'], from: e}, m: {map: {a: bid.more.y}, from: p}}",
+            "{o: m}",
+            "bid struct<more: struct<y: int>>",
+        ),
+        ("{p: {filter: [bid is null], from: e}, m: {map: {n: n}, from: p}}", "{o: m}", "bid struct<>, n int"),
+        ("{p: {filter: [n > 1], from: e}}", "{o: p, q: p.rest}", EVENT),
+        ("{m: {map: {one: '1'}, from: e}}", "{o: m}", "person struct<>"),
+        (
+            "{a: {aggregate: {m: max(bid.price)}, from: e, order: {on: n}, size: 3}}",
+            "{o: a}",
+            "bid struct<price: bigint>, n int",
+        ),
+        ("{a: {aggregate: {c: count(*)}, from: e, order: {on: '#'}, size: 3}}", "{o: a}", "person struct<>"),
+        (
+            "{s: {bsort: {}, from: e, order: {on: n}}, m: {map: {x: bid.more}, from: s}}",
+            "{o: m}",
+            "bid struct<more: struct<x: int, y: int>>, n int",
+        ),
+        # Streams of two inputs keep one schema.
+        ("{u: {union: [e, f]}, m: {map: {n: n}, from: u}}", "{o: m}", EVENT),
+        ("{p: {filter: [n > 1], from: e}, u: {union: [p, p.rest]}, m: {map: {n: n}, from: u}}", "{o: m}", "n int"),
+        (
+            "{j: {join: left.n = right.n, left: e, right: f, size: 1, left_order: {on: n}, right_order: {on: n}}, "
+            "m: {map: {a: bid.auction, b: bid_right.price}, from: j}}",
+            "{o: m}",
+            "bid struct<auction: bigint>, n int",
+        ),
+        (
+            "{j: {join: left.n = right.n, left: f, right: e, size: 1, left_order: {on: n}, right_order: {on: n}}, "
+            "m: {map: {a: bid_right.auction}, from: j}}",
+            "{o: m}",
+            "bid struct<auction: bigint>, n int",
+        ),
+        ("{w: {wait: n, from: e, for: f, order: {on: n}}, m: {map: {b: bid.price}, from: w}}", "{o: m}",
+         "bid struct<price: bigint>, n int"),
+        ("{w: {wait: n, from: f, for: e, order: {on: n}}, m: {map: {b: bid.price}, from: w}}", "{o: m}", "n int"),
+    ],
+)  # fmt: skip
+def test_what_is_read(boxes: str, outputs: str, read: str) -> None:
+    assert inputs(boxes, outputs) == read
+
+
+def test_every_box_keeps_the_schema_of_its_outputs() -> None:
+    network = all_boxes()
+    for name in network.outputs:
+        smaller = projected(network, [name])
+        assert smaller.schema(smaller.outputs[name]) == network.schema(network.outputs[name])
+
+
+def test_what_a_source_reads_too_much_is_dropped() -> None:
+    schema = Schema.parse(EVENT)
+    rows = pa.RecordBatch.from_pylist(
+        [{"bid": {"auction": 1, "more": {"x": 2, "y": 3}}}, {"n": 4}], schema.arrow()
+    )
+    less = Schema.parse("bid struct<more: struct<y: int>>, n int")
+    assert narrowed(rows, less).to_pylist() == [{"bid": {"more": {"y": 3}}, "n": None}, {"bid": None, "n": 4}]
+
+
+LINES = [
+    {"bid": {"auction": 1, "price": 10, "at": "2015-07-15 00:00:00.123", "more": {"x": 1, "y": 2}}},
+    {"person": {"id": 1, "name": "a", "at": "2015-07-15 00:00:00"}},
+    {"bid": {"auction": "one", "price": 11, "at": "2015-07-15 00:00:01.5"}},
+    {"bid": {"auction": 3, "price": 12.5, "at": "2015-07-15 00:00:02"}},
+    {"bid": {"auction": 4, "price": 13, "at": "yesterday"}, "n": 3},
+    {"bid": 7},
+]
+
+
+def prices() -> Network:
+    network = Network("prices")
+    events = network.input("events", EVENT)
+    bids = events.filter("bid IS NOT NULL", name="bids")
+    network.output("prices", bids.map({"auction": "bid.auction", "at": "bid.at"}, name="flat"))
+    return network
+
+
+def test_rejects_depend_on_the_fields_that_are_used(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in LINES) + 'null\n{"bid": {"auction": 5}\n')
+    done = run(
+        prices(), {"events": f"json:{source}"}, {"prices": f"json:{tmp_path}/out.jsonl"}, Settings(batch=4)
+    )
+    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert found == [
+        {"auction": 1, "at": "2015-07-15 00:00:00.123"},
+        {"auction": 3, "at": "2015-07-15 00:00:02"},
+    ]
+    rejects = [line.split(",")[2:4] for line in (tmp_path / "rejects.csv").read_text().splitlines()[1:]]
+    assert rejects == [
+        ["3", "field bid.auction: string where number is expected"],
+        ["5", "'yesterday' is no timestamp[us]"],
+        ["6", "field bid: number where object is expected"],
+        ["7", "no JSON object"],
+        ["8", "Missing a comma or '}' after an object member."],
+    ]
+    assert done.totals.rejected == 5
+
+
+def test_memory_and_parquet_read_less_too(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema.parse(EVENT)
+    rows: list[dict[str, Any]] = [{"bid": {"auction": i, "price": i}, "n": i} for i in range(9)] + [{"n": 9}]
+    memory = Memory.of(schema, rows)
+    pyarrow.parquet.write_table(
+        pa.Table.from_batches([memory.rows]), tmp_path / "in.parquet", row_group_size=4
+    )
+    wanted = [{"auction": i, "at": None} for i in range(9)]
+    for source in (memory, f"parquet:{tmp_path / 'in.parquet'}"):
+        found: list[Any] = []
+        run(prices(), {"events": source}, {"prices": lambda batch, all=found: all.extend(batch.to_pylist())})
+        assert found == wanted
+
+
+def test_csv_and_structs(spark: SparkSession, tmp_path: Path) -> None:
+    """A CSV line is read whole, also where a network looks at its last column only; it holds no structs."""
+    (tmp_path / "in.csv").write_text("1,2,3\nx,5,6\n7,8,9\n")
+    network = from_text(
+        'inputs: {e: {schema: "a int, b int, c int"}}\nboxes: {m: {map: {c: c}, from: e}}\noutputs: {o: m}'
+    )
+    found: list[Any] = []
+    done = run(network, {"e": f"csv:{tmp_path}/in.csv"}, {"o": lambda batch: found.extend(batch.to_pylist())})
+    assert found == [{"c": 3}, {"c": 9}] and done.totals.rejected == 1
+    with pytest.raises(AuroraError, match="CSV holds no structs, and person is one; use JSON or Parquet"):
+        run(prices(), {"events": f"csv:{tmp_path}/in.csv"}, {"prices": print})
+
+
+def test_structs_are_written(spark: SparkSession, tmp_path: Path) -> None:
+    network = Network("all")
+    network.output("all", network.input("events", EVENT))
+    event = {
+        "bid": {"auction": 1, "price": None, "at": "2015-07-15 00:00:00.12", "more": {"x": 1, "y": None}}
+    }
+    (tmp_path / "in.jsonl").write_text(json.dumps(event) + "\n")
+    sinks = {
+        "jsonl": f"json:{tmp_path}/out.jsonl",
+        "csv": f"csv:{tmp_path}/out.csv",
+        "parquet": f"parquet:{tmp_path}/out",
+    }
+    for sink in sinks.values():
+        run(network, {"events": f"json:{tmp_path}/in.jsonl"}, {"all": sink})
+    full = {"person": None, "bid": event["bid"], "n": None}
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == full
+    assert (tmp_path / "out.csv").read_text().splitlines() == [
+        "person,bid,n",
+        ',"' + json.dumps(event["bid"]).replace('"', '""') + '",',
+    ]
+    (written,) = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
+    assert written["bid"]["auction"] == 1 and written["person"] is None
