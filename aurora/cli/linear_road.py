@@ -4,11 +4,15 @@ import typer
 
 from aurora.cli.linear_road_drive import drive
 from aurora.cli.linear_road_history import history
+from aurora.cli.linear_road_run import run
 from aurora.cli.linear_road_simulate import simulate
 from aurora.cli.linear_road_validate import validate
 
-app = typer.Typer(no_args_is_help=True, help="The Linear Road benchmark: simulate, history, drive, validate.")
+app = typer.Typer(
+    no_args_is_help=True, help="The Linear Road benchmark: simulate, history, drive, run, validate."
+)
 app.command("simulate")(simulate)
 app.command("history")(history)
 app.command("drive")(drive)
+app.command("run")(run)
 app.command("validate")(validate)

@@ -1,6 +1,7 @@
 """What leaves a batch: sorted into the sinks, and noted as done in one step, so that nothing comes twice."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -61,13 +62,18 @@ class Totals:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """One committed batch, for whoever watches the run; `places` are the cursors that the inputs have reached."""
+    """One committed batch, for whoever watches the run; `places` are the cursors that the inputs have reached.
+
+    `taken` are the tuples that each box has had since the beginning, `seconds` those since this run started.
+    """
 
     batch: int
     rows: dict[str, int]
     rejected: int
     state_bytes: int
     places: dict[str, Any]
+    taken: dict[str, int]
+    seconds: float
     end: bool
 
 
@@ -89,6 +95,7 @@ class Commits:
         self._sinks = sinks
         self._note = note
         self._watch = watch
+        self._started = time.monotonic()
         stored = Totals.read(note)
         self.totals = stored or Totals()
         for name, sink in sinks.items():
@@ -122,7 +129,10 @@ class Commits:
         totals.write(self._note)
         if self._watch is not None:
             places = json.loads(by_lane[PLACES][0])
-            self._watch(BatchReport(batch, rows, rejected, state, places, totals.end))
+            seconds = time.monotonic() - self._started
+            self._watch(
+                BatchReport(batch, rows, rejected, state, places, dict(totals.taken), seconds, totals.end)
+            )
 
     def _deliver(self, name: str, train: Train) -> int:
         sink = self._sinks.get(name)

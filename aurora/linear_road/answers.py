@@ -13,11 +13,25 @@ import pyarrow.csv
 
 from aurora import TextSink
 from aurora.linear_road.network.network import OUTPUTS
-from aurora.linear_road.records import DIALECTS
+from aurora.linear_road.reading import cut_blocks
+from aurora.linear_road.records import DIALECTS, parse_output
 
-__all__ = ["answer_sinks", "response_times"]
+__all__ = ["Stamps", "answer_sinks", "response_times"]
 
 Array = np.ndarray[Any, Any]
+
+
+class Stamps:
+    """The response times of the answers that left last, by type."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, float] = {}
+
+    def note(self, kind: int, seconds: float) -> None:
+        self._latest[OUTPUTS[kind]] = seconds
+
+    def latest(self) -> dict[str, float]:
+        return dict(self._latest)
 
 
 @dataclass(frozen=True)
@@ -25,16 +39,18 @@ class _Lines:
     """Makes the lines of one type. Emit is the simulation clock, or Time and the seconds since the delivery."""
 
     kind: int
-    epoch: Callable[[], float] | None
+    epoch: Callable[[], float | None] | None
+    stamps: Stamps
     clock: Callable[[], float]
 
     def __call__(self, rows: pa.RecordBatch, arrived: Array) -> bytes:
         now = self.clock()
         when = rows["Time"].to_numpy()
         if self.epoch is not None:
-            emit = np.full(len(when), round((now - self.epoch()) * 1000))
+            emit = np.full(len(when), round((now - (self.epoch() or now)) * 1000))
         else:
             emit = when.astype(np.int64) * 1000 + np.maximum(round(now * 1000) - arrived, 0)
+        self.stamps.note(self.kind, float((emit / 1000 - when).max()))
         columns = [_text(rows[name]) if name != "Emit" else _milliseconds(emit) for name in self._layout()]
         line = pc.binary_join_element_wise(str(self.kind), *columns, ",")
         return _bytes(pc.binary_join_element_wise(line, "", "\n"))
@@ -59,13 +75,19 @@ def _bytes(lines: pa.Array) -> bytes:
 
 
 def answer_sinks(
-    path: Path, epoch: Callable[[], float] | None = None, clock: Callable[[], float] = time.time
+    path: Path,
+    epoch: Callable[[], float | None] | None = None,
+    stamps: Stamps | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> dict[str, TextSink]:
     """A sink for each output of the network, all of them the same file.
 
     With an `epoch`, the moment of second 0, Emit is the simulation clock.
     """
-    return {name: TextSink(str(path), _Lines(kind, epoch, clock)) for kind, name in enumerate(OUTPUTS)}
+    stamps = stamps or Stamps()
+    return {
+        name: TextSink(str(path), _Lines(kind, epoch, stamps, clock)) for kind, name in enumerate(OUTPUTS)
+    }
 
 
 def response_times(path: Path) -> dict[str, dict[str, float]]:
@@ -89,13 +111,10 @@ def response_times(path: Path) -> dict[str, dict[str, float]]:
 
 def _response_seconds(path: Path) -> dict[int, Array]:
     """Emit - Time by type; the file is read in blocks, since lines of different types have different lengths."""
-    from aurora.linear_road.reading import Block, cut_blocks
-    from aurora.linear_road.records import parse_output
-
     found: dict[int, list[Array]] = {}
     dialect = DIALECTS["native"]
     for block in cut_blocks(path):
-        rows = parse_output(Block(block.path, block.start, block.end).bytes(), dialect)
+        rows = parse_output(block.bytes(), dialect)
         for kind, layout in dialect.layouts.items():
             mine = rows.good & (rows.values[:, 0] == kind)
             if mine.any():

@@ -207,11 +207,12 @@ def drive(
     replicate: int = 1,
     start_at: int = 0,
     stop_at: int | None = None,
+    begin: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] = lambda _second, _last: None,
 ) -> DriveReport:
-    """Delivers the data from second `start_at` on; the clock starts when the receiver is open."""
+    """Delivers the data from second `start_at` on, the first due at `begin`, or as soon as the receiver is open."""
     if not speed > 0:
         raise AuroraError(f"--speed is {speed:g}: give a number above 0 (1 is real time)")
     try:
@@ -226,7 +227,7 @@ def drive(
         if ahead is None:
             raise AuroraError(f"no tuple in the seconds {start_at} to {last}")
         receiver.open()
-        begin = clock()
+        begin = clock() if begin is None else begin
         counts: list[int] = []
         lateness: list[float] = []
         while ahead is not None:

@@ -62,6 +62,10 @@ class Survey:
         return {kind: sum(file.counts[kind] for file in self.files) for kind in DEFINED}
 
     @property
+    def first_second(self) -> int:
+        return min(int(file.seconds[0]) for file in self.files)
+
+    @property
     def last_second(self) -> int:
         return max(int(file.seconds[-1]) for file in self.files)
 

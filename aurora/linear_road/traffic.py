@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ __all__ = ["BYTES_A_LINE", "DeliveredTraffic", "StoredTraffic", "delivered_secon
 Array = np.ndarray[Any, Any]
 # Rows are numbered by bytes, which need not be counted: later lines have larger numbers, and that is all they need.
 BYTES_A_LINE = 50
+# A batch of the stored files is made as long as about so many milliseconds of work, from the first to the longest.
+WORK, FIRST = 1500, 50_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class TrafficPiece:
 
     def read(self, schema: Schema) -> Portion:
         """The tuples by Time; of one second, file by file and copy by copy."""
-        found: list[Array] = []
+        found = [parse_input(np.empty(0, np.uint8)).values]
         rejects: list[Reject] = []
         for lines in self.lines:
             data = np.fromfile(lines.path, np.uint8, lines.end - lines.start, offset=lines.start)
@@ -55,7 +58,7 @@ class TrafficPiece:
             good = rows.values if rows.good.all() else rows.values[rows.good]
             found += [_copy(good, copy, self.replication) for copy in lines.copies]
         values = np.concatenate(found)
-        if len(found) > 1:
+        if len(found) > 2:
             values = values[np.argsort(values[:, 1], kind="stable")]
         columns = [pa.array(values[:, at].astype(_dtype(schema, name))) for at, name in enumerate(FIELDS)]
         numbers = np.arange(self.number, self.number + len(values), dtype=np.int64)
@@ -85,32 +88,50 @@ def _lines_before(path: str, place: int) -> int:
 
 @dataclass(frozen=True)
 class StoredTraffic:
-    """The files of a run, `replication` copies of each, as fast as they are read. A cursor names the next second."""
+    """The files of a run, `replication` copies of each, as fast as they are read. A cursor names the next second.
+
+    The first batch holds nothing: with it everything is loaded and compiled. The next ones are as long as the time
+    that the last one took suggests, so that answers do not wait for a long batch: the paper's trains.
+    """
 
     survey: Survey
     replication: Replication
+    clock: Callable[[], float] = time.time
 
     @property
     def live(self) -> bool:
         return False
 
     def begin(self) -> Cursor:
-        return {"second": 0, "row": 0}
+        return {"second": -1, "row": 0, "length": 0, "wall": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        wall = round(self.clock() * 1000)
+        if cursor["second"] < 0:
+            return {"second": 0, "row": 0, "length": 0, "wall": wall}
         seconds, ends = self._seconds()
         at = int(np.searchsorted(seconds, cursor["second"]))
         if at == len(seconds):
             return cursor
-        target = cursor["row"] + rows * BYTES_A_LINE
+        length = min(self._length(cursor, wall), rows)
+        target = cursor["row"] + length * BYTES_A_LINE
         last = min(max(int(np.searchsorted(ends, target, side="right")), at + 1), len(seconds))
-        return {"second": int(seconds[last - 1]) + 1, "row": int(ends[last - 1])}
+        return {"second": int(seconds[last - 1]) + 1, "row": int(ends[last - 1]), "length": length, "wall": wall}
+
+    def _length(self, cursor: Cursor, wall: int) -> int:
+        """Rows of the next batch: what the last one would have taken in the time that a batch should."""
+        if not cursor["length"]:
+            return FIRST
+        took = max(wall - cursor["wall"], 1)
+        return int(min(max(cursor["length"] * WORK / took, FIRST), 2.5 * cursor["length"]))
 
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["second"] > self.survey.last_second)
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[TrafficPiece]:
         """Cut between seconds where there are several; a single one between its copies."""
+        if end["row"] == start["row"]:
+            return [TrafficPiece((), end["row"])] * number
         seconds, ends = self._seconds()
         low, high = (int(np.searchsorted(seconds, cursor["second"])) for cursor in (start, end))
         share = (end["row"] - start["row"]) / number
@@ -189,6 +210,8 @@ class DeliveredTraffic:
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[TrafficPiece]:
         """Pieces of about the same length, cut at line ends."""
+        if end["row"] == start["row"]:
+            return [TrafficPiece((), end["row"])] * number
         seconds = [s for s in self.listing(self.folder) if max(start["second"], 0) <= s < end["second"]]
         share = max(1, -(-(end["row"] - start["row"]) // number))
         pieces = []

@@ -1,0 +1,126 @@
+"""`aurora linear-road run`."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from aurora.linear_road.run import Progress, RunReport, run_benchmark
+
+__all__ = ["run", "show", "stoppable", "watching"]
+
+
+@contextmanager
+def stoppable() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that a run stops between two batches."""
+    stop = threading.Event()
+
+    def interrupted(signum: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def watching(console: Console, label: str = "") -> Iterator["Watch"]:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield Watch(bar, label)
+
+
+class Watch:
+    """A line that follows a run: simulated time, tuples/s, the latest response times, how far it is behind."""
+
+    def __init__(self, bar: Bar, label: str) -> None:
+        self._bar = bar
+        self._label = label
+        self._task = bar.add_task(f"{label}starting", total=None)
+
+    def __call__(self, progress: Progress) -> None:
+        hours, rest = divmod(progress.second, 3600)
+        latest = " ".join(f"{name} {seconds:.1f}" for name, seconds in progress.responses.items())
+        behind = f", {progress.behind:.1f} s behind" if progress.behind >= 1 else ""
+        self._bar.update(
+            self._task,
+            completed=progress.second,
+            total=progress.last_second + 1,
+            description=(
+                f"{self._label}{hours}:{rest // 60:02d}:{rest % 60:02d}  {progress.rate:,.0f} tuples/s  "
+                f"s: {latest}{behind}"
+            ),
+        )
+
+
+def show(report: RunReport, console: Console) -> None:
+    """The report as a table."""
+    table = Table()
+    for column in ("answers", "number", "p50 s", "p99 s", "max s"):
+        table.add_column(column, justify="left" if column == "answers" else "right")
+    for name, times in report.responses.items():
+        row = [f"{times[key]:.3f}" for key in ("p50", "p99", "max")]
+        table.add_row(name, f"{times['answers']:,.0f}", *row)
+    console.print(table)
+
+
+def run(
+    data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
+    out: Annotated[Path, typer.Option(help="Gets output.csv, rejects.csv and report.json.")],
+    history: Annotated[
+        Path | None, typer.Option(help="The folder with toll_history and segment_history; else the data's.")
+    ] = None,
+    pace: Annotated[str, typer.Option(help="fast (as fast as it can) or realtime (by the clock).")] = "fast",
+    replicate: Annotated[int, typer.Option(help="So many copies of each expressway, for load.")] = 1,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Tuples of a batch at most.")] = None,
+    partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
+    today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
+    ] = False,
+) -> None:
+    """Runs the Linear Road network on Spark; a run that was killed goes on where it stopped.
+
+    With --pace realtime a driver delivers each second when it is due, and Emit is the simulation clock.
+
+    Example: aurora linear-road run --data traffic --out run --pace realtime --replicate 10
+    """
+    console = Console(stderr=True)
+    with stoppable() as stop, watching(console) as watch:
+        report = run_benchmark(
+            data,
+            out,
+            history=history,
+            pace=pace,
+            replicate=replicate,
+            master=master,
+            batch=batch,
+            partitions=partitions,
+            today=today,
+            fresh=fresh,
+            watch=watch,
+            tell=lambda text: console.print(text, highlight=False),
+            stop=stop,
+        )
+    show(report, Console(width=None if Console().is_terminal else 100))
+    typer.echo(
+        f"{report.tuples:,} tuples in {report.seconds:.1f} s ({report.tuples_per_s:,.0f}/s), "
+        f"{report.rejected} rejected; {out / 'output.csv'}"
+    )
+    if not report.ended:
+        typer.echo("stopped before the end; the same command goes on from here", err=True)
+        raise typer.Exit(130 if stop.is_set() else 1)

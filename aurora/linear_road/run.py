@@ -1,0 +1,284 @@
+"""`linear-road run`: the network on its input, as fast as it can or in real time, and the report."""
+
+import csv
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aurora import AuroraError, BatchReport, Settings, run
+from aurora.linear_road.answers import Stamps, answer_sinks, response_times
+from aurora.linear_road.delivery import Clock, Delivery
+from aurora.linear_road.histories import find_histories
+from aurora.linear_road.network.network import linear_road
+from aurora.linear_road.network.prepared import Prepared, prepare
+from aurora.linear_road.reading import Survey, survey
+from aurora.linear_road.traffic import DeliveredTraffic, StoredTraffic
+
+__all__ = ["PACES", "Progress", "RunReport", "run_benchmark"]
+
+PACES = ("fast", "realtime")
+# Rows of a batch at most: what waits longer waits on disk.
+_BATCH = {"fast": 1_000_000, "realtime": 1_000_000}
+# From here on a run in real time says that it is behind.
+_BEHIND = 3.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: the second it has answered, the tuples so far and per second, and how far it is behind."""
+
+    second: int
+    last_second: int
+    tuples: int
+    rate: float
+    behind: float
+    responses: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did. `ended` is false where it was stopped; `seconds` are those of this run, without start-up."""
+
+    pace: str
+    replicate: int
+    tuples: int
+    tuples_per_s: float
+    seconds: float
+    start_up: float
+    rejected: int
+    ended: bool
+    cores: int
+    largest_lag: float
+    responses: dict[str, dict[str, float]]
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=2) + "\n")
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The files of a run: results in plain sight, what a restart needs hidden."""
+
+    out: Path
+
+    @property
+    def output(self) -> Path:
+        return self.out / "output.csv"
+
+    @property
+    def rejects(self) -> Path:
+        return self.out / "rejects.csv"
+
+    def hidden(self, name: str) -> Path:
+        return self.out / ".run" / name
+
+    def claim(self, meant: dict[str, Any], fresh: bool) -> None:
+        """Makes the folder this run's: goes on with an unfinished one of the same kind, refuses any other."""
+        note = self.hidden("meant.json")
+        if note.exists() and not fresh and json.loads(note.read_text()) != meant:
+            raise AuroraError(
+                f"{self.out} holds an unfinished run of other data or settings; start anew with --fresh"
+            )
+        if fresh or not note.exists():
+            self.clear()
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps(meant))
+
+    def clear(self) -> None:
+        shutil.rmtree(self.hidden(""), ignore_errors=True)
+
+
+def run_benchmark(
+    data: Path,
+    out: Path,
+    *,
+    history: Path | None = None,
+    pace: str = "fast",
+    replicate: int = 1,
+    master: str | None = None,
+    batch: int | None = None,
+    partitions: int | None = None,
+    today: int = 2,
+    hopeless: float | None = None,
+    fresh: bool = False,
+    watch: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+    stop: threading.Event | None = None,
+) -> RunReport:
+    """Runs until the input ends or `stop` is set; a run that was killed goes on where it stopped.
+
+    `tell` hears what the user should know, such as that the run falls behind; a run that is `hopeless` seconds behind
+    is given up.
+    """
+    began = time.monotonic()
+    if pace not in PACES:
+        raise AuroraError(f"--pace is {pace!r}: give {' or '.join(PACES)}")
+    folder = _Folder(out.absolute())
+    meant = {"data": str(data.absolute()), "pace": pace, "replicate": replicate, "today": today}
+    found = survey(data)
+    folder.claim(meant, fresh)
+    stop = stop or threading.Event()
+    histories = find_histories(data, history)
+    notes = [note] if (note := histories.note()) else []
+    for note in notes:
+        tell(note)
+    copies = found.replication(replicate)
+    steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
+    prepared = prepare(histories, folder.hidden("history"), today, *steps)
+    settings = Settings(
+        master=master,
+        batch=batch or _BATCH[pace],
+        partitions=partitions,
+        checkpoint=str(folder.hidden("checkpoint")),
+        rejects=f"csv:{folder.rejects}",
+    )
+    job = _Job(folder, found, prepared, settings, watch, tell, stop, hopeless)
+    if pace == "fast":
+        report = job.fast(StoredTraffic(found, copies), began)
+    else:
+        report = job.realtime(data, replicate, began)
+    report = RunReport(**{**report, "pace": pace, "replicate": replicate, "notes": notes + job.notes})
+    report.write(out / "report.json")
+    if report.ended:
+        folder.clear()
+    return report
+
+
+class _Job:
+    """One run under way."""
+
+    def __init__(
+        self,
+        folder: _Folder,
+        found: Survey,
+        prepared: Prepared,
+        settings: Settings,
+        watch: Callable[[Progress], None],
+        tell: Callable[[str], None],
+        stop: threading.Event,
+        hopeless: float | None,
+    ) -> None:
+        self._folder = folder
+        self._found = found
+        self._prepared = prepared
+        self._settings = settings
+        self._watch = watch
+        self._tell = tell
+        self._stop = stop
+        self._hopeless = hopeless
+        self._clock = Clock(folder.hidden("clock.json"))
+        self._stamps = Stamps()
+        self._started: float | None = None
+        self._told = 0.0
+        self._lag = 0.0
+        self.notes: list[str] = []
+
+    def fast(self, source: StoredTraffic, began: float) -> dict[str, Any]:
+        def watched(report: BatchReport) -> None:
+            self._progress(report, 0.0)
+
+        return self._run(source, None, watched, began)
+
+    def realtime(self, data: Path, replicate: int, began: float) -> dict[str, Any]:
+        hidden = self._folder.hidden
+        delivered = hidden("delivered")
+        delivery = Delivery(
+            str(data.absolute()),
+            str(delivered),
+            str(self._clock.path),
+            str(hidden("ended")),
+            str(hidden("driver.json")),
+            replicate,
+            self._found.first_second,
+            self._found.last_second,
+        )
+        driver = delivery.start()
+        source = DeliveredTraffic(str(delivered), str(hidden("ended")))
+        kept: list[int] = []
+
+        def watched(report: BatchReport) -> None:
+            assert driver.stdin is not None
+            if self._started is None:
+                self._started = time.monotonic()
+                driver.stdin.write("go\n")
+                driver.stdin.flush()
+            second = report.places["traffic"]["second"]
+            # A batch answers the seconds before its place; a second is due when the clock gets there.
+            behind = max(0.0, self._clock.now() - second) if second > 0 and not report.end else 0.0
+            self._progress(report, behind)
+            kept.append(second)
+            _remove_seconds(delivered, kept[-3] if len(kept) > 2 else 0)
+            if driver.poll() not in (None, 0):
+                self._stop.set()
+
+        try:
+            done = self._run(source, self._clock, watched, began)
+        finally:
+            if driver.poll() is None:
+                driver.kill()
+            _, complaint = driver.communicate()
+        if driver.returncode not in (0, -9):
+            raise AuroraError(
+                complaint.strip().splitlines()[-1] if complaint.strip() else "the driver stopped"
+            )
+        return done
+
+    def _run(
+        self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
+    ) -> dict[str, Any]:
+        sinks = answer_sinks(self._folder.output, clock and clock.epoch, self._stamps)
+        network = linear_road(self._prepared)
+        result = run(network, {"traffic": source}, sinks, self._settings, watched, self._stop)
+        taken = result.seconds if self._started is None else time.monotonic() - self._started
+        tuples = result.totals.taken["kinds"]
+        if not self._folder.rejects.exists():
+            with self._folder.rejects.open("w", newline="") as file:
+                csv.writer(file).writerow(["source", "file", "line", "reason", "text"])
+        return {
+            "tuples": tuples,
+            "tuples_per_s": round(tuples / taken) if taken else 0,
+            "seconds": round(taken, 3),
+            "start_up": round(time.monotonic() - began - taken, 3),
+            "rejected": result.totals.rejected,
+            "ended": result.ended,
+            "cores": os.cpu_count() or 1,
+            "largest_lag": round(self._lag, 3),
+            "responses": response_times(self._folder.output),
+        }
+
+    def _progress(self, report: BatchReport, behind: float) -> None:
+        second = max(report.places["traffic"]["second"] - 1, 0)
+        taken = report.seconds if self._started is None else time.monotonic() - self._started
+        self._lag = max(self._lag, behind)
+        self._watch(
+            Progress(
+                second,
+                self._found.last_second,
+                report.taken["kinds"],
+                report.taken["kinds"] / max(taken, 0.001),
+                behind,
+                self._stamps.latest(),
+            )
+        )
+        if behind > _BEHIND + 2 and time.monotonic() - self._told > 10:
+            self._told = time.monotonic()
+            self._tell(
+                f"overload: second {second} is answered {behind:.1f} s late; what waits is kept on disk"
+            )
+        if self._hopeless is not None and behind > self._hopeless:
+            self.notes.append(f"given up at second {second}, {behind:.0f} s behind")
+            self._stop.set()
+
+
+def _remove_seconds(folder: Path, before: int) -> None:
+    """Deletes delivered seconds that no restart will ask for again."""
+    for entry in os.scandir(folder):
+        if entry.name.startswith("second-") and int(entry.name[7:-4]) < before:
+            os.unlink(entry.path)
