@@ -3,6 +3,8 @@
 import typer
 
 from aurora.cli.nexmark_generate import generate
+from aurora.cli.nexmark_serve import serve
 
 app = typer.Typer(no_args_is_help=True, help="The NEXMark benchmark: generate, serve.")
 app.command("generate")(generate)
+app.command("serve")(serve)

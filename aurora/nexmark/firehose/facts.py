@@ -1,4 +1,4 @@
-"""The numbers of events, a row each: what all formats are written from, and what decides the texts."""
+"""The numbers of events, a column each: what all formats are written from, and what decides the texts."""
 
 from typing import Any, NamedTuple
 
@@ -21,32 +21,38 @@ __all__ = [
     "ID",
     "KEY",
     "KIND",
-    "MARGIN",
+    "KINDS",
+    "MILLISECOND",
     "OTHER",
     "PERSON",
     "PRICE",
     "RESERVE",
     "START",
+    "STREAM",
     "TIME",
     "Facts",
     "Recipe",
-    "milliseconds",
     "place",
     "recipe",
+    "time_at",
 ]
 
-# Kinds of events.
+KINDS = ("person", "auction", "bid", "closed_auction")
 PERSON, AUCTION, BID, CLOSED = range(4)
-# Columns. ID is of the person or the auction; OTHER the seller, bidder or buyer (-1 for none).
+
+# ID is of the person or of the auction; OTHER the seller, the bidder or the buyer, -1 for none.
 COLUMNS = 9
 KIND, KEY, TIME, ID, OTHER, PRICE, RESERVE, EXPIRES, CATEGORY = range(COLUMNS)
-CHANNEL = CATEGORY
+# Of bids.
+STREAM, CHANNEL = RESERVE, CATEGORY
 
-# 2015-07-15 00:00:00, where the suites in use start, in milliseconds.
-START = 1_436_918_400_000
-MARGIN = 1 << 32
+# 2015-07-15 00:00:00, where the suites in use start, in microseconds.
+START = 1_436_918_400_000_000
+MILLISECOND = 1000
+ALL = 1 << 32
 _LATE, _LATENESS = 90, 91
 
+# Whole numbers, a row for each of the columns above and a column for each event.
 Facts = NDArray[np.int64]
 
 
@@ -58,29 +64,30 @@ class Recipe(NamedTuple):
     late: int
     late_by: int
     categories: int
+    bid_streams: int
 
 
-def recipe(settings: Settings, late: float | None = None) -> Recipe:
-    share = settings.late if late is None else late
+def recipe(settings: Settings) -> Recipe:
     return Recipe(
         seed_key(settings.seed),
         settings.pace.cycle,
-        round(share * MARGIN),
+        round(settings.late * ALL),
         round(settings.late_by * 1000),
         settings.categories,
+        settings.bid_streams,
     )
 
 
 @kernel
-def milliseconds(recipe: Any, number: Any) -> Any:
-    """The time at that place of the stream."""
-    return START + moment(recipe.cycle, number) // 1000
+def time_at(recipe: Any, number: Any) -> Any:
+    """Microseconds since 1970 at that place of the stream, in whole milliseconds."""
+    return START + moment(recipe.cycle, number) // MILLISECOND * MILLISECOND
 
 
 @kernel
-def place(recipe: Any, number: Any, key: Any) -> Any:
-    """The place at which an event happened: its own, or an earlier one if it comes late."""
-    if recipe.late == 0 or below(drawn(key, _LATE), MARGIN) >= recipe.late:
+def place(recipe: Any, number: Any, key: Any, share: Any) -> Any:
+    """The place at which an event happened: its own, or an earlier one if it is of the share that comes late."""
+    if share == 0 or below(drawn(key, _LATE), ALL) >= share:
         return number
-    back = (1 + below(drawn(key, _LATENESS), recipe.late_by)) * 1000
+    back = (1 + below(drawn(key, _LATENESS), recipe.late_by)) * MILLISECOND
     return number_at(recipe.cycle, moment(recipe.cycle, number) - back)

@@ -2,90 +2,114 @@
 
 import errno
 import json
-import os
 import shutil
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aurora.errors import AuroraError
+from aurora.nexmark.firehose.ahead import chunks, in_order
 from aurora.nexmark.firehose.categories import categories_csv
-from aurora.nexmark.firehose.facts import KIND
-from aurora.nexmark.firehose.lines import json_lines
+from aurora.nexmark.firehose.facts import KIND, KINDS
+from aurora.nexmark.firehose.files import FORMATS, Format
 from aurora.nexmark.firehose.making import facts_of
 from aurora.nexmark.firehose.settings import Settings
+from aurora.nexmark.firehose.streams import members
 
-__all__ = ["SUMMARY", "generate"]
+__all__ = ["CATEGORIES", "SUMMARY", "generate"]
 
 SUMMARY = "generation.json"
+CATEGORIES = "categories.csv"
 UNFINISHED = ".generating-"
-CHUNK = 50_000
+PER_FILE = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The events of a range, written: all of them, then those of each bid stream if there are several."""
+
+    parts: list[Any]
+    counts: NDArray[np.int64]
 
 
 def generate(
     settings: Settings,
     events: int,
     out: Path,
-    per_file: int = 1_000_000,
+    form: str = "json",
+    per_file: int = PER_FILE,
     progress: Callable[[int], None] = lambda _events: None,
 ) -> dict[str, Any]:
-    """Leaves events-NNNNN.jsonl, categories.csv and, last of all, generation.json in `out`."""
+    """Leaves the events, categories.csv and, last of all, generation.json in `out`; returns what is in the latter.
+
+    With several bid streams the bids of each stand once more in a folder of their own.
+    """
     if events < 1:
         raise AuroraError(f"--events must be at least 1, not {events}")
+    if per_file < 1:
+        raise AuroraError(f"--events-per-file must be at least 1, not {per_file}")
+    if form not in FORMATS:
+        raise AuroraError(f"there is no format {form!r}: give {', '.join(FORMATS)}")
+    if form == "xml" and settings.profile != "draft":
+        raise AuroraError("--format xml is for --profile draft: the standard one has json and parquet")
+    places = ["", *(stream for stream in settings.streams if stream.startswith("bid-"))]
     with _unfinished(out) as folder:
-        counts = np.zeros(4, np.int64)
-        names = []
+        counts = np.zeros(len(KINDS), np.int64)
+        for place in places:
+            (folder / place).mkdir(exist_ok=True)
         for first in range(0, events, per_file):
+            name = f"events-{first // per_file:05d}.{FORMATS[form].ending}"
             last = min(first + per_file, events)
-            names.append(f"events-{first // per_file:05d}.jsonl")
-            with open(folder / names[-1], "wb") as file:
-                for text, made in _ahead(settings, first, last):
-                    file.write(text)
-                    counts += made
-                    progress(int(counts.sum()))
-        (folder / "categories.csv").write_text(categories_csv(settings))
-        names.append("categories.csv")
-        kinds = ("person", "auction", "bid", "closed_auction")
+            for made in _written([folder / place / name for place in places], settings, form, first, last):
+                counts += made
+                progress(int(counts.sum()))
+        (folder / CATEGORIES).write_text(categories_csv(settings))
         summary = settings.described() | {
+            "format": form,
             "events": events,
-            "counts": dict(zip(kinds, counts.tolist(), strict=True)),
+            "counts": dict(zip(KINDS, counts.tolist(), strict=True)),
         }
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
-        _move_in(folder, out, names)
+        _move_in(folder, out)
     return summary
 
 
-def _made(settings: Settings, start: int, stop: int) -> tuple[memoryview, Any]:
-    facts = facts_of(settings, start, stop)
-    return json_lines(facts), np.bincount(facts[:, KIND], minlength=4)
+def _written(
+    files: list[Path], settings: Settings, form: str, start: int, stop: int
+) -> Iterator[NDArray[np.int64]]:
+    """Writes a range of events to a file of each stream, and yields what was written, kind by kind."""
+    chosen: Format = FORMATS[form]
+    streams = settings.streams[1:]
+
+    def made(span: tuple[int, int]) -> _Chunk:
+        facts = facts_of(settings, *span)
+        parts = [facts, *(np.ascontiguousarray(facts[:, members(facts, stream)]) for stream in streams)]
+        counts = np.bincount(facts[KIND], minlength=len(KINDS))
+        return _Chunk([chosen.encode(part, settings) for part in parts], counts)
+
+    with ExitStack() as stack:
+        taking = [stack.enter_context(chosen.open(file, settings)) for file in files]
+        for chunk in in_order(made, chunks(start, stop)):
+            for take, part in zip(taking, chunk.parts, strict=True):
+                take(part)
+            yield chunk.counts
 
 
-def _ahead(settings: Settings, start: int, stop: int) -> Iterator[tuple[memoryview, Any]]:
-    """The chunks of a range in order, made by all cores a few chunks ahead."""
-    cores = os.cpu_count() or 1
-    pending: deque[Future[tuple[memoryview, Any]]] = deque()
-    with ThreadPoolExecutor(cores) as pool:
-        for first in range(start, stop, CHUNK):
-            pending.append(pool.submit(_made, settings, first, min(first + CHUNK, stop)))
-            if len(pending) > cores + 1:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-
-
-def _move_in(folder: Path, out: Path, names: list[str]) -> None:
+def _move_in(folder: Path, out: Path) -> None:
     """Older events go first, their summary before them, so that no mixture ever looks complete."""
     (out / SUMMARY).unlink(missing_ok=True)
     for old in out.glob("events-*"):
         old.unlink()
-    for name in [*names, SUMMARY]:
-        (folder / name).rename(out / name)
+    for old in out.glob("bid-*"):
+        shutil.rmtree(old)
+    for new in sorted(folder.iterdir(), key=lambda path: path.name == SUMMARY):
+        new.rename(out / new.name)
 
 
 @contextmanager
@@ -101,8 +125,11 @@ def _unfinished(out: Path) -> Iterator[Path]:
         yield folder
     except OSError as fault:
         full = fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        remedy = "make room, or choose another folder" if full else "choose another folder"
-        raise AuroraError(f"writing to --out {out} failed: {fault.strerror or fault}; {remedy}") from fault
+        remedy = "make room (about 300 bytes an event), or choose another folder"
+        raise AuroraError(
+            f"writing to --out {out} failed: {fault.strerror or fault}; "
+            + (remedy if full else "choose another folder")
+        ) from fault
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if made and not any(out.iterdir()):

@@ -8,20 +8,26 @@ from aurora.nexmark.firehose.pace import Pace
 
 __all__ = ["PROFILES", "SCALES", "Scale", "Settings"]
 
-PROFILES = ("draft", "standard")
-MOST_EVENTS = 10**13
+# Events for each 100 bids, or so: what bids/s are as events/s.
+PROFILES = {"draft": 121 / 100, "standard": 50 / 46}
 MOST_LATE = 0.5
 DEFAULT_PACE = Pace.constant(10_000)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale level of the draft: the static file, the bid streams, all their bids a second, and how long."""
+    """A level of the draft: the static file, the bid streams, their bids a second in all, and how long."""
 
     categories: int
     bid_streams: int
     bids: int
     minutes: int
+
+    def pace(self, profile: str) -> Pace:
+        return Pace.constant(round(self.bids * PROFILES.get(profile, 1)))
+
+    def events(self, profile: str) -> int:
+        return self.pace(profile).rates[0] * self.minutes * 60
 
 
 SCALES = {
@@ -37,11 +43,12 @@ class Settings:
 
     profile: str = "standard"
     seed: int = 1
+    # When events happen; and when they come, if they come live.
     pace: Pace = DEFAULT_PACE
     # The share of the events that come late, and by how many seconds at most.
     late: float = 0.0
     late_by: float = 3.0
-    # The draft alone: how many bid streams, and the size of its static file.
+    # Of the draft alone.
     bid_streams: int = 1
     categories: int = SCALES["small"].categories
 
@@ -57,11 +64,16 @@ class Settings:
         if not 1 <= self.bid_streams <= 100:
             raise AuroraError(f"--bid-streams must be between 1 and 100, not {self.bid_streams}")
         if self.bid_streams > 1 and self.profile != "draft":
-            raise AuroraError(
-                "--bid-streams is of the draft: the standard profile has one stream of all events"
-            )
-        if not 11 <= self.categories <= 10_000_000:
-            raise AuroraError(f"--categories must be between 11 and 10,000,000, not {self.categories}")
+            raise AuroraError("--bid-streams is for --profile draft: the standard one is a single stream")
+        if not 11 <= self.categories <= 1_000_000:
+            raise AuroraError(f"--categories must be between 11 and 1,000,000, not {self.categories}")
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """What comes apart from each other: everything, or each bid stream and the rest."""
+        if self.bid_streams == 1:
+            return ("all",)
+        return ("rest", *(f"bid-{number}" for number in range(self.bid_streams)))
 
     def described(self) -> dict[str, Any]:
         """For generation.json."""

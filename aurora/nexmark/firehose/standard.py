@@ -17,39 +17,43 @@ from aurora.nexmark.firehose.facts import (
     ID,
     KEY,
     KIND,
+    MILLISECOND,
     OTHER,
     PERSON,
     PRICE,
     RESERVE,
     TIME,
     Facts,
-    milliseconds,
     place,
+    time_at,
 )
 from aurora.nexmark.firehose.kernel import cached_kernel, kernel
 from aurora.nexmark.firehose.words import channel
 
-__all__ = ["CATEGORIES", "FIRST_CATEGORY", "FIRST_ID", "fill_standard"]
+__all__ = ["CATEGORIES", "FIRST_CATEGORY", "fill_standard"]
 
 FIRST_ID = 1000
-FIRST_CATEGORY = 10
-CATEGORIES = 5
+FIRST_CATEGORY, CATEGORIES = 10, 5
 EPOCH, AUCTIONS = 50, 3
-# One in so many auctions and persons is hot; for as long as no later one is.
+# One in so many auctions and persons is hot, until the next one is.
 HOT = 100
-HOT_BIDS, HOT_SELLERS, HOT_BIDDERS = 2, 4, 4
+# The rest of the bids, and of the choices of sellers and bidders, are 1 in so many.
+REST_OF_BIDS, REST_OF_SELLERS, REST_OF_BIDDERS = 2, 4, 4
+# Who sells and bids is one of the last thousand to register.
 ACTIVE = 1000
-# Auctions live for as many events as these open in, on average: a hundred auctions.
+# On average as many events as a hundred auctions open in.
 LIFE = 100 * EPOCH // AUCTIONS
 # The latest auction is always open, and a hot one as long as it is hot.
 SHORTEST, SHORTEST_HOT = EPOCH, (HOT + 2) * EPOCH // AUCTIONS + EPOCH
+# How many auctions back one may still be open.
+WINDOW = 2 * LIFE * AUCTIONS // EPOCH
 TRIES = 12
-_LENGTH, _SELLER, _CATEGORY, _INITIAL, _RESERVE, _HOT, _BIDDER, _PRICE, _TRY = 1, 2, 3, 4, 5, 6, 7, 8, 20
+_LENGTH, _SELLER, _CATEGORY, _INITIAL, _RESERVE, _HOT, _BIDDER, _PRICE, _TRY = (*range(8), 20)
 
 
 @kernel
 def _number(auction: Any) -> Any:
-    """The event that opens the auction; ids count from 0 here."""
+    """The event that opens the auction; auctions and persons count from 0 here."""
     return auction // AUCTIONS * EPOCH + 1 + auction % AUCTIONS
 
 
@@ -57,38 +61,29 @@ def _number(auction: Any) -> Any:
 def _end(seed: Any, auction: Any) -> Any:
     """The place in the stream where the auction closes."""
     number = _number(auction)
-    draw = drawn(key_of(seed, number), _LENGTH)
     shortest = SHORTEST_HOT if auction % HOT == 0 else SHORTEST
-    return number + shortest + below(draw, 2 * LIFE - SHORTEST)
+    return number + shortest + below(drawn(key_of(seed, number), _LENGTH), 2 * LIFE - SHORTEST)
 
 
 @kernel
-def _last_auction(at: Any) -> Any:
-    return at // EPOCH * AUCTIONS + min(at % EPOCH, AUCTIONS) - 1
-
-
-@kernel
-def _somebody(key: Any, lane: Any, at: Any, share: Any, which: Any) -> Any:
-    """The hot person of the last hundred, or one in `share` times any of the last thousand registered at a place."""
+def _somebody(key: Any, lane: Any, at: Any, rest: Any, hot: Any) -> Any:
+    """One who has registered by that place: mostly the hot one, or else anybody active."""
     last = at // EPOCH
     draw = drawn(key, lane)
-    if below(draw, share) > 0:
-        hot = last // HOT * HOT + which
-        if hot > last:
-            hot -= HOT
-        return max(hot, 0)
+    if below(draw, rest) > 0:
+        chosen = last // HOT * HOT + hot
+        return max(chosen if chosen <= last else chosen - HOT, 0)
     return last - below(drawn(draw, 0), min(last + 1, ACTIVE))
 
 
 @kernel
 def _open_auction(seed: Any, key: Any, at: Any) -> Any:
-    """The hot auction half of the time, else any that is open at that place."""
-    last = _last_auction(at)
-    if below(drawn(key, _HOT), HOT_BIDS) > 0:
+    """The hot auction half of the time, or else any that is open at that place."""
+    last = at // EPOCH * AUCTIONS + min(at % EPOCH, AUCTIONS) - 1
+    if below(drawn(key, _HOT), REST_OF_BIDS) > 0:
         return last // HOT * HOT
-    window = min(last + 1, 2 * LIFE * AUCTIONS // EPOCH)
     for attempt in range(TRIES):
-        auction = last - below(drawn(key, _TRY + attempt), window)
+        auction = last - below(drawn(key, _TRY + attempt), min(last + 1, WINDOW))
         if at < _end(seed, auction):
             return auction
     return last
@@ -96,34 +91,34 @@ def _open_auction(seed: Any, key: Any, at: Any) -> Any:
 
 @cached_kernel
 def fill_standard(recipe: Any, start: int, facts: Facts) -> None:
-    """The events from number `start` on, one for each row of `facts`."""
+    """The events from number `start` on."""
     seed = recipe.seed
-    for row in range(len(facts)):
+    for row in range(facts.shape[1]):
         number = start + row
         key = key_of(seed, number)
-        at = place(recipe, number, key)
+        at = place(recipe, number, key, recipe.late)
         epoch, offset = number // EPOCH, number % EPOCH
-        fact = facts[row]
-        fact[KEY] = np.int64(key)
+        facts[KEY, row] = np.int64(key)
         if offset == 0:
-            fact[KIND] = PERSON
-            fact[ID] = FIRST_ID + epoch
+            facts[KIND, row] = PERSON
+            facts[ID, row] = FIRST_ID + epoch
         elif offset <= AUCTIONS:
             auction = epoch * AUCTIONS + offset - 1
-            fact[KIND] = AUCTION
-            fact[ID] = FIRST_ID + auction
-            fact[OTHER] = FIRST_ID + _somebody(key, _SELLER, at, HOT_SELLERS, 0)
-            fact[PRICE] = log_uniform(drawn(key, _INITIAL))
-            fact[RESERVE] = fact[PRICE] + log_uniform(drawn(key, _RESERVE))
-            # A millisecond on, because bids may still come in the one in which it closes.
-            fact[EXPIRES] = milliseconds(recipe, _end(seed, auction)) + 1
-            fact[CATEGORY] = FIRST_CATEGORY + below(drawn(key, _CATEGORY), CATEGORIES)
+            initial = log_uniform(drawn(key, _INITIAL))
+            facts[KIND, row] = AUCTION
+            facts[ID, row] = FIRST_ID + auction
+            facts[OTHER, row] = FIRST_ID + _somebody(key, _SELLER, at, REST_OF_SELLERS, 0)
+            facts[PRICE, row] = initial
+            facts[RESERVE, row] = initial + log_uniform(drawn(key, _RESERVE))
+            # A millisecond on: the last bids may come in the one in which it closes.
+            facts[EXPIRES, row] = time_at(recipe, _end(seed, auction)) + MILLISECOND
+            facts[CATEGORY, row] = FIRST_CATEGORY + below(drawn(key, _CATEGORY), CATEGORIES)
         else:
-            # The first auction is event 1: before it there is nothing to bid on.
+            # Before event 1, the first auction, there is nothing to bid on.
             at = max(at, 1)
-            fact[KIND] = BID
-            fact[ID] = FIRST_ID + _open_auction(seed, key, at)
-            fact[OTHER] = FIRST_ID + _somebody(key, _BIDDER, at, HOT_BIDDERS, 1)
-            fact[PRICE] = log_uniform(drawn(key, _PRICE))
-            fact[CHANNEL] = channel(key)
-        fact[TIME] = milliseconds(recipe, at)
+            facts[KIND, row] = BID
+            facts[ID, row] = FIRST_ID + _open_auction(seed, key, at)
+            facts[OTHER, row] = FIRST_ID + _somebody(key, _BIDDER, at, REST_OF_BIDDERS, 1)
+            facts[PRICE, row] = log_uniform(drawn(key, _PRICE))
+            facts[CHANNEL, row] = channel(key)
+        facts[TIME, row] = time_at(recipe, at)

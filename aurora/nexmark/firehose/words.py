@@ -1,250 +1,142 @@
-"""The texts of events, written into bytes: each is decided by the event's key alone."""
+"""The texts of events, as the suites in use have them: each is decided by the event's key alone."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aurora.nexmark.firehose.chance import below, drawn, key_of
 from aurora.nexmark.firehose.kernel import kernel
+from aurora.nexmark.firehose.letters import joined, put_letters, put_number, put_text, put_word
 
 __all__ = [
-    "LONGEST",
+    "CARD",
+    "CITY",
+    "DESCRIPTION",
+    "EMAIL",
+    "EXTRA",
+    "ITEM",
+    "NAME",
+    "STATE",
     "channel",
-    "put",
-    "put_auction_extra",
-    "put_bid_extra",
-    "put_card",
     "put_channel",
-    "put_city",
-    "put_description",
-    "put_email",
-    "put_item",
-    "put_name",
-    "put_number",
-    "put_person_extra",
-    "put_state",
+    "put_own",
     "put_url",
-    "words",
 ]
 
-Text = NDArray[np.uint8]
+# What a person or an item is called, and where.
+NAME, EMAIL, CARD, CITY, STATE, ITEM, DESCRIPTION, EXTRA = range(32, 40)
 
-
-def words(*texts: str) -> tuple[Text, NDArray[np.int64]]:
-    """The bytes of the words, one behind the other, and where each of them starts."""
-    ends = np.cumsum([0, *(len(text.encode()) for text in texts)])
-    return np.frombuffer("".join(texts).encode(), np.uint8), ends.astype(np.int64)
-
-
-_FIRST, _FIRST_AT = words(
-    *("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
+_GROUPS = (
+    ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter"),
+    ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"),
+    ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland"),
+    ("Bend", "Redmond", "Seattle", "Kent", "Cheyenne"),
+    ("AZ", "CA", "ID", "OR", "WA", "WY"),
+    ("Google", "Facebook", "Baidu", "Apple"),
+    ("channel-", "https://www.nexmark.com/", "item.htm?query=1", "&channel_id=", ".com"),
 )
-_LAST, _LAST_AT = words(
-    *("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
+_TEXTS, _STARTS = joined([text for group in _GROUPS for text in group])
+_FIRST, _LAST, _CITY, _MORE_CITIES, _STATE, _HOT, _CHANNEL = (
+    sum(len(group) for group in _GROUPS[:index]) for index in range(len(_GROUPS))
 )
-_CITY, _CITY_AT = words(
-    *("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland"),
-    *("Bend", "Redmond", "Seattle", "Kent", "Cheyenne"),
-)
-_STATE, _STATE_AT = words("AZ", "CA", "ID", "OR", "WA", "WY")
-_HOT, _HOT_AT = words("Google", "Facebook", "Baidu", "Apple")
-_CHANNEL, _ = words("channel-")
-_SITE, _ = words("https://www.nexmark.com/")
-_PAGE, _ = words("item.htm?query=1")
-_CHANNEL_ID, _ = words("&channel_id=")
-_COM, _ = words(".com")
+_SITE, _PAGE, _CHANNEL_ID, _COM = range(_CHANNEL + 1, _CHANNEL + 5)
 
 HOT_CHANNELS, CHANNELS = 4, 10_000
-# Texts of at least 3 letters, and shorter than these.
-EMAIL, HOST, ITEM, DESCRIPTION, PATH = 7, 5, 20, 100, 5
+SHORTEST = 3
+# Other texts are shorter than this.
+EMAIL_NAME, EMAIL_HOST, ITEM_NAME, ITEM_TEXT, PATH = 7, 5, 20, 100, 5
+UNDERSCORE, SPACE, SLASH, AT = 95, 32, 47, 64
 # The sizes of events in the suites in use, with 8 bytes for a number and none for channel and url.
 PERSON_SIZE, AUCTION_SIZE, BID_SIZE = 200, 500, 100
-# No text is longer than these bytes; by the names of the fields.
-LONGEST = {
-    "name": 15,
-    "emailAddress": 15,
-    "creditCard": 19,
-    "city": 13,
-    "state": 2,
-    "itemName": 20,
-    "description": 100,
-    "channel": 12,
-    "url": 80,
-    "extra": 560,
-}
-(
-    _L_FIRST,
-    _L_LAST,
-    _L_EMAIL,
-    _L_HOST,
-    _L_CARD,
-    _L_CITY,
-    _L_STATE,
-    _L_ITEM,
-    _L_DESCRIPTION,
-    _L_EXTRA,
-    _L_CHANNEL,
-    _L_PATH,
-) = range(40, 52)
+_LANE_LAST, _LANE_HOST, _LANE_CHANNEL, _LANE_URL = range(50, 54)
 
 
 @kernel
-def put(out: Any, at: Any, text: Any) -> Any:
-    for letter in text:
-        out[at] = letter
-        at += 1
-    return at
+def _choice(key: Any, lane: Any, first: Any, behind: Any) -> Any:
+    return first + below(drawn(key, lane), behind - first)
 
 
 @kernel
-def _put_word(out: Any, at: Any, texts: Any, starts: Any, which: Any) -> Any:
-    for index in range(starts[which], starts[which + 1]):
-        out[at] = texts[index]
-        at += 1
-    return at
+def _size(key: Any, lane: Any, first: Any, behind: Any) -> Any:
+    which = _choice(key, lane, first, behind)
+    return _STARTS[which + 1] - _STARTS[which]
 
 
 @kernel
-def put_number(out: Any, at: Any, value: Any) -> Any:
-    """A number of 0 or more, in digits."""
-    end, rest = at + 1, value
-    while rest >= 10:
-        rest //= 10
-        end += 1
-    for index in range(end - 1, at - 1, -1):
-        out[index] = 48 + value % 10
-        value //= 10
-    return end
+def _length(draw: Any, bound: Any) -> Any:
+    return SHORTEST + below(draw, bound - SHORTEST)
 
 
 @kernel
-def _put_letters(out: Any, at: Any, key: Any, length: Any) -> Any:
-    """So many letters, eight from each draw."""
-    for index in range(length):
-        if index & 7 == 0:
-            draw = drawn(key, index)
-        out[at + index] = 97 + (((draw & np.uint64(0xFF)) * np.uint64(26)) >> np.uint64(8))
-        draw >>= np.uint64(8)
-    return at + length
+def _put_short(out: Any, at: Any, draw: Any, bound: Any, space: Any) -> Any:
+    return put_text(out, at, draw, _length(draw, bound), space)
 
 
 @kernel
-def _put_text(out: Any, at: Any, key: Any, length: Any, space: Any) -> Any:
-    """Letters with a space (or what stands for it) for every thirteenth, neither first nor last."""
-    _put_letters(out, at, key, length)
-    for index in range(1, length - 1):
-        if index & 7 == 1:
-            draw = drawn(key, index)
-        if (draw & np.uint64(0xFF)) * np.uint64(13) < np.uint64(256):
-            out[at + index] = space
-        draw >>= np.uint64(8)
-    return at + length
-
-
-@kernel
-def _length(key: Any, lane: Any, bound: Any) -> Any:
-    return 3 + below(drawn(key, lane), bound - 3)
-
-
-@kernel
-def _put_short(out: Any, at: Any, key: Any, lane: Any, bound: Any, space: Any) -> Any:
-    draw = drawn(key, lane)
-    return _put_text(out, at, draw, 3 + below(draw, bound - 3), space)
-
-
-@kernel
-def _choice(key: Any, lane: Any, starts: Any) -> Any:
-    return below(drawn(key, lane), len(starts) - 1)
-
-
-@kernel
-def _word_length(key: Any, lane: Any, starts: Any) -> Any:
-    which = _choice(key, lane, starts)
-    return starts[which + 1] - starts[which]
-
-
-@kernel
-def _put_extra(out: Any, at: Any, key: Any, size: Any, wanted: Any) -> Any:
-    """Letters that make an event of that size as large as wanted, give or take a fifth of what is missing."""
-    missing = wanted - size
-    if missing <= 0:
-        return at
-    draw = drawn(key, _L_EXTRA)
-    part = (missing + 2) // 5
-    return _put_letters(out, at, draw, missing - part + below(draw, 2 * part + 1))
-
-
-@kernel
-def put_name(out: Any, at: Any, key: Any) -> Any:
-    at = _put_word(out, at, _FIRST, _FIRST_AT, _choice(key, _L_FIRST, _FIRST_AT))
-    out[at] = 32
-    return _put_word(out, at + 1, _LAST, _LAST_AT, _choice(key, _L_LAST, _LAST_AT))
-
-
-@kernel
-def put_email(out: Any, at: Any, key: Any) -> Any:
-    at = _put_short(out, at, key, _L_EMAIL, EMAIL, 95)
-    out[at] = 64
-    return put(out, _put_short(out, at + 1, key, _L_HOST, HOST, 95), _COM)
-
-
-@kernel
-def put_card(out: Any, at: Any, key: Any) -> Any:
+def _put_card(out: Any, at: Any, draw: Any) -> Any:
     """Four times four digits."""
-    draw = drawn(key, _L_CARD)
     for index in range(19):
-        if index % 5 == 4:
-            out[at + index] = 32
-        else:
+        out[at + index] = SPACE
+        if index % 5 < 4:
             out[at + index] = 48 + (((draw & np.uint64(0xF)) * np.uint64(10)) >> np.uint64(4))
             draw >>= np.uint64(4)
     return at + 19
 
 
 @kernel
-def put_city(out: Any, at: Any, key: Any) -> Any:
-    return _put_word(out, at, _CITY, _CITY_AT, _choice(key, _L_CITY, _CITY_AT))
+def _person_size(key: Any) -> Any:
+    size = 8 + _size(key, NAME, _FIRST, _LAST) + 1 + _size(key, _LANE_LAST, _LAST, _CITY)
+    size += _length(drawn(key, EMAIL), EMAIL_NAME) + 1 + _length(drawn(key, _LANE_HOST), EMAIL_HOST) + 4
+    return size + 19 + _size(key, CITY, _CITY, _STATE) + 2
 
 
 @kernel
-def put_state(out: Any, at: Any, key: Any) -> Any:
-    return _put_word(out, at, _STATE, _STATE_AT, _choice(key, _L_STATE, _STATE_AT))
+def _auction_size(key: Any) -> Any:
+    return 6 * 8 + _length(drawn(key, ITEM), ITEM_NAME) + _length(drawn(key, DESCRIPTION), ITEM_TEXT)
 
 
 @kernel
-def put_person_extra(out: Any, at: Any, key: Any) -> Any:
-    size = 8 + 1 + _word_length(key, _L_FIRST, _FIRST_AT) + _word_length(key, _L_LAST, _LAST_AT)
-    size += _length(key, _L_EMAIL, EMAIL) + 1 + _length(key, _L_HOST, HOST) + 4 + 19
-    size += _word_length(key, _L_CITY, _CITY_AT) + 2
-    return _put_extra(out, at, key, size, PERSON_SIZE)
+def _put_extra(out: Any, at: Any, key: Any, kind: Any) -> Any:
+    """Letters that make the event as large as its kind is on average, give or take a fifth of what is missing."""
+    if kind == 0:
+        missing = PERSON_SIZE - _person_size(key)
+    elif kind == 1:
+        missing = AUCTION_SIZE - _auction_size(key)
+    else:
+        missing = np.int64(BID_SIZE - 4 * 8)
+    draw = drawn(key, EXTRA)
+    part = (missing + 2) // 5
+    return put_letters(out, at, draw, missing - part + below(draw, 2 * part + 1))
 
 
 @kernel
-def put_item(out: Any, at: Any, key: Any) -> Any:
-    return _put_short(out, at, key, _L_ITEM, ITEM, 32)
-
-
-@kernel
-def put_description(out: Any, at: Any, key: Any) -> Any:
-    return _put_short(out, at, key, _L_DESCRIPTION, DESCRIPTION, 32)
-
-
-@kernel
-def put_auction_extra(out: Any, at: Any, key: Any) -> Any:
-    size = 6 * 8 + _length(key, _L_ITEM, ITEM) + _length(key, _L_DESCRIPTION, DESCRIPTION)
-    return _put_extra(out, at, key, size, AUCTION_SIZE)
-
-
-@kernel
-def put_bid_extra(out: Any, at: Any, key: Any) -> Any:
-    return _put_extra(out, at, key, 4 * 8, BID_SIZE)
+def put_own(out: Any, at: Any, what: Any, key: Any, kind: Any) -> Any:
+    """One of the texts that an event of that kind has of its own."""
+    if what == EXTRA:
+        return _put_extra(out, at, key, kind)
+    if what == NAME:
+        at = put_word(out, at, _TEXTS, _STARTS, _choice(key, NAME, _FIRST, _LAST))
+        out[at] = SPACE
+        return put_word(out, at + 1, _TEXTS, _STARTS, _choice(key, _LANE_LAST, _LAST, _CITY))
+    if what == EMAIL:
+        at = _put_short(out, at, drawn(key, EMAIL), EMAIL_NAME, UNDERSCORE)
+        out[at] = AT
+        at = _put_short(out, at + 1, drawn(key, _LANE_HOST), EMAIL_HOST, UNDERSCORE)
+        return put_word(out, at, _TEXTS, _STARTS, _COM)
+    if what == CARD:
+        return _put_card(out, at, drawn(key, CARD))
+    if what == CITY:
+        return put_word(out, at, _TEXTS, _STARTS, _choice(key, CITY, _CITY, _STATE))
+    if what == STATE:
+        return put_word(out, at, _TEXTS, _STARTS, _choice(key, STATE, _STATE, _HOT))
+    bound = ITEM_NAME if what == ITEM else ITEM_TEXT
+    return _put_short(out, at, drawn(key, what), bound, SPACE)
 
 
 @kernel
 def channel(key: Any) -> Any:
-    """Half of the bids come over one of the four hot channels (numbers below 0)."""
-    draw = drawn(key, _L_CHANNEL)
+    """Half of the bids come over one of the four hot channels, the numbers below 0."""
+    draw = drawn(key, _LANE_CHANNEL)
     if draw & np.uint64(1):
         return below(draw, HOT_CHANNELS) - HOT_CHANNELS
     return below(draw, CHANNELS)
@@ -253,29 +145,29 @@ def channel(key: Any) -> Any:
 @kernel
 def put_channel(out: Any, at: Any, number: Any) -> Any:
     if number < 0:
-        return _put_word(out, at, _HOT, _HOT_AT, number + HOT_CHANNELS)
-    return put_number(out, put(out, at, _CHANNEL), number)
+        return put_word(out, at, _TEXTS, _STARTS, _CHANNEL + number)
+    return put_number(out, put_word(out, at, _TEXTS, _STARTS, _CHANNEL), number)
 
 
 @kernel
 def put_url(out: Any, at: Any, number: Any) -> Any:
-    """A channel has one address; in nine of ten it ends with the channel's own id, never in a hot one."""
-    key = key_of(np.uint64(_L_PATH), number + HOT_CHANNELS)
-    at = put(out, at, _SITE)
+    """A channel has one address; nine in ten end with an id of the channel, those of the hot ones do not."""
+    key = key_of(np.uint64(_LANE_URL), number + HOT_CHANNELS)
+    at = put_word(out, at, _TEXTS, _STARTS, _SITE)
     for part in range(3):
-        at = _put_short(out, at, key, part, PATH, 95)
-        out[at] = 47
+        at = _put_short(out, at, drawn(key, part), PATH, UNDERSCORE)
+        out[at] = SLASH
         at += 1
-    at = put(out, at, _PAGE)
+    at = put_word(out, at, _TEXTS, _STARTS, _PAGE)
     if number < 0 or below(key, 10) == 0:
         return at
-    return put_number(out, put(out, at, _CHANNEL_ID), _reversed(number))
+    return put_number(out, put_word(out, at, _TEXTS, _STARTS, _CHANNEL_ID), _turned_round(number))
 
 
 @kernel
-def _reversed(number: Any) -> Any:
-    """The magnitude of the number with its 32 bits turned round: ids of channels are large, as in the suites."""
+def _turned_round(number: Any) -> Any:
+    """The magnitude of the number with its 32 bits in the other order, as the suites make ids of channels."""
     result = np.int64(0)
     for bit in range(32):
         result |= ((number >> bit) & 1) << (31 - bit)
-    return abs(result - (1 << 32)) if result >= (1 << 31) else result
+    return min(result, (1 << 32) - result)

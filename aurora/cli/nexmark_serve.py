@@ -1,0 +1,71 @@
+"""`aurora nexmark serve`."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from aurora.cli.nexmark_options import (
+    BidStreams,
+    Categories,
+    Events,
+    Late,
+    LateBy,
+    Profile,
+    Rate,
+    ScaleLevel,
+    Seed,
+    asked_for,
+)
+from aurora.errors import AuroraError
+from aurora.nexmark.firehose.serve import serve as run_server
+from aurora.nexmark.firehose.serve import taps_for
+
+__all__ = ["serve"]
+
+
+def serve(
+    to: Annotated[str, typer.Option(help="tcp:HOST:PORT, where it listens.")],
+    profile: Profile = "standard",
+    events: Events = None,
+    seed: Seed = 1,
+    scale: ScaleLevel = None,
+    rate: Rate = None,
+    pace: Annotated[
+        str, typer.Option(help="realtime (each event when it is due), or fast (as fast as it is taken).")
+    ] = "realtime",
+    late: Late = 0.0,
+    late_by: LateBy = 3.0,
+    bid_streams: BidStreams = None,
+    categories: Categories = None,
+) -> None:
+    """Serves JSON lines to a client, at the rate, and says how late they were; without --events until it goes.
+
+    With several bid streams each has a port of its own, behind that of the other events. The clock starts when all
+    clients are there.
+
+    Example: aurora nexmark serve --to tcp:127.0.0.1:7000 --rate 50000 --events 1000000
+    """
+    settings, number = asked_for(profile, events, seed, scale, bid_streams, categories, rate, late, late_by)
+    if pace not in ("realtime", "fast"):
+        raise AuroraError(f"there is no pace {pace!r}: give realtime or fast")
+    console = Console(stderr=True)
+    taps = taps_for(to, settings)
+
+    def ready() -> None:
+        ports = ", ".join(f"{tap.port} ({tap.stream})" for tap in taps)
+        console.print(f"waiting for a client on port {ports}", highlight=False)
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("serving", total=number)
+        report = run_server(
+            settings,
+            number,
+            taps,
+            paced=pace == "realtime",
+            ready=ready,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    typer.echo(report.summary())

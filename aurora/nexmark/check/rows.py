@@ -1,0 +1,153 @@
+"""Two tables of a query's rows, held against each other: as multisets, and as sequences where the order is fixed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from aurora.errors import AuroraError
+from aurora.nexmark.check.agreement import Agreement, Difference, Row
+from aurora.nexmark.check.answers import Answer
+from aurora.nexmark.check.events import EVENT, quoted
+
+__all__ = ["compare", "read_rows"]
+
+TYPES = {"whole": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "time": "BIGINT", "event": "VARCHAR"}
+# Sums of reals in another order differ by less than this share.
+TOLERANCE = 1e-9
+SHOWN = 5
+
+
+def read_rows(
+    base: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path], answer: Answer, *, exact: bool
+) -> None:
+    """JSON lines as a table of the query's fields, `line`, and `raw`, the text of a line that is no row of the query.
+
+    If not `exact`, times may be written in other ways than with three digits behind the point.
+    """
+    missing = [str(path) for path in files if not path.is_file()]
+    if missing or not files:
+        raise AuroraError(
+            f"there is no result to check at {', '.join(missing) or 'the place given'}: run the query first"
+        )
+    fields = answer.fields
+    columns = ", ".join(f"{_extracted(name, kind, exact)} AS {name}" for name, kind in fields.items())
+    whole = " AND ".join(f"{name} IS NOT NULL" for name in fields)
+    if "event" not in fields:
+        whole += f" AND list_sort(json_keys(json)) = {sorted(fields)}"
+    names = ", ".join(quoted(str(path)) for path in files)
+    base.execute(f"""
+        CREATE TABLE {table} AS
+        SELECT line, {", ".join(fields)}, CASE WHEN {whole} THEN NULL ELSE coalesce(json::VARCHAR, 'no JSON') END AS raw
+        FROM (
+            SELECT row_number() OVER () AS line, json, {columns}
+            FROM read_json_objects([{names}], format = 'newline_delimited', ignore_errors = true)
+        )
+    """)
+
+
+def _extracted(name: str, kind: str, exact: bool) -> str:
+    text = f"json->>'$.{name}'"
+    if kind == "event":
+        columns = ", ".join(f"{each} {struct}" for each, struct in EVENT.items())
+        return f"to_json(TRY_CAST(json AS STRUCT({columns})))::VARCHAR"
+    if kind == "time":
+        time = f"epoch_ms(TRY_CAST({text} AS TIMESTAMP))"
+        written = r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}'"
+        return f"CASE WHEN regexp_full_match({text}, {written}) THEN {time} END" if exact else time
+    return f"TRY_CAST({text} AS {TYPES[kind]})"
+
+
+def compare(
+    base: duckdb.DuckDBPyConnection, query: str, answer: Answer, expected: str, found: str, *, sequence: bool
+) -> Agreement:
+    """Compares two tables with the query's fields and `line`; the one that was found also has `raw`."""
+    exact = [name for name, kind in answer.fields.items() if kind != "real"]
+    reals = [name for name, kind in answer.fields.items() if kind == "real"]
+    for table, readable in ((expected, ""), (found, "WHERE raw IS NULL")):
+        # Equal rows are numbered, so that each has one partner; rows that differ in a real alone are partners too.
+        base.execute(f"""
+            CREATE OR REPLACE TABLE {table}_numbered AS
+            SELECT *, row_number() OVER (PARTITION BY {", ".join(exact)} ORDER BY {", ".join([*reals, "line"])}) AS nth
+            FROM {table} {readable}
+        """)
+    partner = " AND ".join(f"e.{name} = f.{name}" for name in [*exact, "nth"])
+    base.execute(f"""
+        CREATE OR REPLACE TABLE unlike AS
+        SELECT {_pair(answer)}, raw
+        FROM {expected}_numbered AS e FULL JOIN {found}_numbered AS f ON {partner}
+        WHERE e.line IS NULL OR f.line IS NULL{_apart(reals)}
+        UNION ALL BY NAME
+        SELECT f.line AS f_line, raw FROM {found} AS f WHERE raw IS NOT NULL
+    """)
+    missing, extra, changed = _one(
+        base,
+        "SELECT count(*) FILTER (f_line IS NULL), count(*) FILTER (e_line IS NULL), "
+        "count(*) FILTER (e_line IS NOT NULL AND f_line IS NOT NULL) FROM unlike",
+    )
+    misplaced = 0
+    if sequence and answer.order and not missing + extra + changed:
+        apart = "".join(f" OR e.{name} <> f.{name}" for name in exact) + _apart(reals)
+        base.execute(f"""
+            CREATE OR REPLACE TABLE unlike AS
+            SELECT {_pair(answer)}, NULL AS raw FROM {expected} AS e JOIN {found} AS f USING (line) WHERE false{apart}
+        """)
+        (misplaced,) = _one(base, "SELECT count(*) FROM unlike")
+    return Agreement(
+        query=query,
+        expected=_one(base, f"SELECT count(*) FROM {expected}")[0],
+        found=_one(base, f"SELECT count(*) FROM {found}")[0],
+        missing=missing,
+        extra=extra,
+        changed=changed,
+        misplaced=misplaced,
+        differences=_first(base, answer),
+    )
+
+
+def _pair(answer: Answer) -> str:
+    return ", ".join(f"{side}.{name} AS {side}_{name}" for side in "ef" for name in ("line", *answer.fields))
+
+
+def _apart(reals: list[str]) -> str:
+    return "".join(
+        f" OR abs(e.{name} - f.{name}) > {TOLERANCE} * greatest(abs(e.{name}), abs(f.{name})) OR isnan(f.{name})"
+        for name in reals
+    )
+
+
+def _first(base: duckdb.DuckDBPyConnection, answer: Answer) -> tuple[Difference, ...]:
+    """The first few differences, by their place in the result and then by the missing rows."""
+    shown = ", ".join(
+        f"strftime(make_timestamp_ms({side}_{name}), '%Y-%m-%d %H:%M:%S.%g') AS {side}_{name}"
+        if kind == "time"
+        else f"{side}_{name}"
+        for side in "ef"
+        for name, kind in answer.fields.items()
+    )
+    cursor = base.execute(f"""
+        SELECT e_line, f_line, raw, {shown} FROM unlike ORDER BY coalesce(f_line, e_line), e_line LIMIT {SHOWN}
+    """)
+    columns = [column[0] for column in cursor.description or []]
+    found = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    return tuple(
+        Difference(
+            expected=None if row["e_line"] is None else _side(row, "e", answer),
+            found=None if row["f_line"] is None else _side(row, "f", answer),
+            line=row["f_line"],
+        )
+        for row in found
+    )
+
+
+def _side(row: Row, side: str, answer: Answer) -> Row:
+    if side == "f" and row["raw"] is not None:
+        return {"not a row of this query:": row["raw"]}
+    return {name: row[f"{side}_{name}"] for name in answer.fields}
+
+
+def _one(base: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = base.execute(sql).fetchone()
+    assert row is not None
+    return row
