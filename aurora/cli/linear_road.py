@@ -4,6 +4,7 @@ import typer
 
 from aurora.cli.linear_road_drive import drive
 from aurora.cli.linear_road_history import history
+from aurora.cli.linear_road_rate import rate
 from aurora.cli.linear_road_run import run
 from aurora.cli.linear_road_simulate import simulate
 from aurora.cli.linear_road_validate import validate
@@ -16,3 +17,4 @@ app.command("history")(history)
 app.command("drive")(drive)
 app.command("run")(run)
 app.command("validate")(validate)
+app.command("rate")(rate)

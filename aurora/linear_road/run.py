@@ -141,10 +141,10 @@ def run_benchmark(
     )
     job = _Job(folder, found, prepared, settings, watch, tell, stop, hopeless)
     if pace == "fast":
-        report = job.fast(StoredTraffic(found, copies), began)
+        done = job.fast(StoredTraffic(found, copies), began)
     else:
-        report = job.realtime(data, replicate, began)
-    report = RunReport(**{**report, "pace": pace, "replicate": replicate, "notes": notes + job.notes})
+        done = job.realtime(data, replicate, began)
+    report = RunReport(**{**done, "pace": pace, "replicate": replicate, "notes": notes + job.notes})
     report.write(out / "report.json")
     if report.ended:
         folder.clear()
@@ -233,7 +233,7 @@ class _Job:
     def _run(
         self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
-        sinks = answer_sinks(self._folder.output, clock and clock.epoch, self._stamps)
+        sinks = answer_sinks(self._folder.output, clock.epoch if clock else None, self._stamps)
         network = linear_road(self._prepared)
         result = run(network, {"traffic": source}, sinks, self._settings, watched, self._stop)
         taken = result.seconds if self._started is None else time.monotonic() - self._started

@@ -116,7 +116,12 @@ class StoredTraffic:
         length = min(self._length(cursor, wall), rows)
         target = cursor["row"] + length * BYTES_A_LINE
         last = min(max(int(np.searchsorted(ends, target, side="right")), at + 1), len(seconds))
-        return {"second": int(seconds[last - 1]) + 1, "row": int(ends[last - 1]), "length": length, "wall": wall}
+        return {
+            "second": int(seconds[last - 1]) + 1,
+            "row": int(ends[last - 1]),
+            "length": length,
+            "wall": wall,
+        }
 
     def _length(self, cursor: Cursor, wall: int) -> int:
         """Rows of the next batch: what the last one would have taken in the time that a batch should."""

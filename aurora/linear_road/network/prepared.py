@@ -121,6 +121,7 @@ def _prepare_tolls(path: Path, folder: Path) -> int:
 def _prepare_speeds(path: Path, folder: Path, today: int) -> list[int]:
     """Rule 12's means for each expressway: over the days of a weekday that had traffic."""
     shape = (7, MINUTES, 2, _SEGMENTS)
+    cells = int(np.prod(shape))
     sums: dict[int, tuple[Array, Array, Array]] = {}
     columns = ["Day", "Min", "XWay", "Dir", "Seg", "Lav", "Cnt"]
     for batch in _dataset(path, SEGMENT_COLUMNS).to_batches(columns=columns, use_threads=False):
@@ -131,9 +132,7 @@ def _prepare_speeds(path: Path, folder: Path, today: int) -> list[int]:
         weekday = (today - 1 - day.astype(np.int64)) % 7
         cell = ((weekday * MINUTES + minute - 1) * 2 + way) * _SEGMENTS + segment
         for number in np.unique(xway).tolist():
-            days, speeds, cars = sums.setdefault(
-                number, tuple(np.zeros(int(np.prod(shape))) for _ in range(3))
-            )
+            days, speeds, cars = sums.setdefault(number, (np.zeros(cells), np.zeros(cells), np.zeros(cells)))
             mine = (xway == number) & (lav > 0)
             np.add.at(days, cell[mine], 1)
             np.add.at(speeds, cell[mine], lav[mine])

@@ -1,0 +1,89 @@
+"""`aurora linear-road rate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from aurora.cli.linear_road_run import stoppable, watching
+from aurora.linear_road.peak import HOURS
+from aurora.linear_road.rate import Rating, Trial, plot_rating
+from aurora.linear_road.rate import rate as search
+from aurora.linear_road.records import OUTPUT_NAMES
+
+__all__ = ["rate"]
+
+
+def rate(
+    out: Annotated[Path, typer.Option(help="Gets rating.json, rating.png, and a folder for each L tried.")],
+    start: Annotated[int, typer.Option("--from", help="The first L to try; doubled while it passes.")] = 20,
+    up_to: Annotated[int | None, typer.Option(help="Try no larger L.")] = None,
+    step: Annotated[int, typer.Option(help="How exact the search is.")] = 10,
+    minutes: Annotated[
+        int, typer.Option(help="The length of the slice: the last minutes of three hours.")
+    ] = 5,
+    full: Annotated[bool, typer.Option("--full", help="Run the whole three hours for each L.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Use these data of one expressway instead.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the simulated data.")] = 1,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
+    ] = None,
+) -> None:
+    """Searches the largest number of expressways that the system answers in time and without a fault.
+
+    Example: aurora linear-road rate --from 40 --minutes 5 --out rating
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=True)
+    with stoppable() as stop, watching(console) as watch:
+        rating = search(
+            out,
+            start=start,
+            up_to=up_to,
+            minutes=HOURS if full else minutes,
+            step=step,
+            data=data,
+            seed=seed,
+            tell=lambda text: console.print(text, highlight=False),
+            tried=lambda trial: console.print(_told(trial), highlight=False),
+            master=master,
+            watch=watch,
+            stop=stop,
+        )
+    plot_rating(rating, out / "rating.png")
+    _show(rating, Console(width=None if Console().is_terminal else 120))
+    best = rating.best
+    typer.echo(
+        f"L = {best.expressways if best else 0} ({best.tuples_per_s if best else 0:,.0f} tuples/s); "
+        f"{out / 'rating.json'}, {out / 'rating.png'}"
+    )
+    if stop.is_set():
+        raise typer.Exit(130)
+
+
+def _told(trial: Trial) -> str:
+    verdict = (
+        "passed" if trial.passed else "failed: " + ", ".join(f"{n:,} {k}" for k, n in trial.faults.items())
+    )
+    return f"L = {trial.expressways}: {trial.tuples_per_s:,.0f} tuples/s, {verdict}"
+
+
+def _show(rating: Rating, console: Console) -> None:
+    """The paper's Table 8: maximum response times, here with p99 before them."""
+    table = Table(title="response times in seconds, p99 / max")
+    for column in ("L", "tuples/s", *OUTPUT_NAMES.values(), "verdict"):
+        table.add_column(column, justify="left" if column == "verdict" else "right")
+    for trial in sorted(rating.trials, key=lambda trial: trial.expressways):
+        times = []
+        for kind in OUTPUT_NAMES.values():
+            p99, largest = trial.slowest(kind, "p99"), trial.slowest(kind)
+            times.append("-" if p99 is None or largest is None else f"{p99:.2f} / {largest:.2f}")
+        table.add_row(
+            str(trial.expressways),
+            f"{trial.tuples_per_s:,.0f}",
+            *times,
+            "right" if trial.passed else "failed",
+        )
+    console.print(table)
