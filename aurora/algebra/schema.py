@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from aurora.algebra.types import parse_fields, quoted, type_name
+from aurora.algebra.types import parse_fields, quoted, relaxed, required_paths, tightened, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Schema"]
@@ -13,6 +13,8 @@ __all__ = ["Schema"]
 class Schema(Mapping[str, pa.DataType]):
     """An immutable, hashable, ordered mapping of field names to types.
 
+    `required` are the fields, by their path, that a source must have; they say nothing about the rows of a stream.
+
     >>> schema = Schema.parse("Sid int, Time int, `#` bigint")
     >>> schema.names
     ('Sid', 'Time', '#')
@@ -20,11 +22,14 @@ class Schema(Mapping[str, pa.DataType]):
     'Sid int, Time int, `#` bigint'
     """
 
-    __slots__ = ("_hash", "_types")
+    __slots__ = ("_hash", "_types", "required")
     _types: dict[str, pa.DataType]
     _hash: int
+    required: frozenset[tuple[str, ...]]
 
-    def __init__(self, fields: Iterable[tuple[str, pa.DataType]]) -> None:
+    def __init__(
+        self, fields: Iterable[tuple[str, pa.DataType]], required: Iterable[tuple[str, ...]] = ()
+    ) -> None:
         types: dict[str, pa.DataType] = {}
         for name, arrow in fields:
             if not isinstance(name, str) or not name:
@@ -37,6 +42,7 @@ class Schema(Mapping[str, pa.DataType]):
                 raise AuroraError(f"field '{name}': {fault}") from None
             types[name] = arrow
         self._types = types
+        self.required = frozenset(required)
         self._hash = hash(tuple(types.items()))
 
     @classmethod
@@ -45,7 +51,10 @@ class Schema(Mapping[str, pa.DataType]):
         fields = parse_fields(text)
         if not fields:
             raise AuroraError("the schema is empty: write it as 'name type, name type'")
-        return cls(fields)
+        return cls(
+            ((field.name, relaxed(field.type)) for field in fields),
+            (path for field in fields for path in required_paths(field)),
+        )
 
     @classmethod
     def of(cls, types: Mapping[str, pa.DataType]) -> "Schema":
@@ -60,7 +69,10 @@ class Schema(Mapping[str, pa.DataType]):
 
     def select(self, names: Iterable[str]) -> "Schema":
         """The schema of those fields, in the order in which they are named."""
-        return Schema((name, self[name]) for name in names)
+        chosen = list(names)
+        return Schema(
+            ((name, self[name]) for name in chosen), (path for path in self.required if path[0] in chosen)
+        )
 
     def __getitem__(self, name: str) -> pa.DataType:
         try:
@@ -88,7 +100,11 @@ class Schema(Mapping[str, pa.DataType]):
         return self._hash
 
     def __str__(self) -> str:
-        return ", ".join(f"{quoted(name)} {type_name(arrow)}" for name, arrow in self._types.items())
+        fields = [tightened(pa.field(name, arrow), self.required) for name, arrow in self._types.items()]
+        return ", ".join(
+            f"{quoted(field.name)} {type_name(field.type)}{'' if field.nullable else ' NOT NULL'}"
+            for field in fields
+        )
 
     def __repr__(self) -> str:
         return f"Schema.parse({str(self)!r})"

@@ -1,6 +1,7 @@
 """The SQL types of the fields: each one is a `pyarrow.DataType` under its SQL name."""
 
 import re
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
@@ -22,7 +23,10 @@ __all__ = [
     "parse_fields",
     "parse_type",
     "quoted",
+    "relaxed",
+    "required_paths",
     "struct_fields",
+    "tightened",
     "type_name",
 ]
 
@@ -79,6 +83,7 @@ NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`<>]+))(\s*:\s*|\s+)")
+NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
 # What a type is cut at: names in backquotes as a whole, brackets, commas.
 MARK = re.compile(r"`(?:[^`]|``)*`|[<>,`]")
 
@@ -103,16 +108,16 @@ def parse_type(text: str) -> pa.DataType:
 
 def _struct(inner: str, text: str) -> pa.DataType:
     fields = parse_fields(inner)
-    names = [name for name, _ in fields]
+    names = [field.name for field in fields]
     for name in names:
         if names.count(name) > 1:
             raise AuroraError(f"field '{name}' appears twice in '{text.strip()}': rename one of the two")
     return pa.struct(fields)
 
 
-def parse_fields(text: str) -> list[tuple[str, pa.DataType]]:
-    """The fields of "name type, name: type"; a name with other characters stands in backquotes."""
-    fields: list[tuple[str, pa.DataType]] = []
+def parse_fields(text: str) -> list[pa.Field]:
+    """The fields of "name type, name: type NOT NULL"; a name with other characters stands in backquotes."""
+    fields: list[pa.Field] = []
     position, end = 0, len(text.rstrip())
     while position < end:
         match = FIELD.match(text, position, end)
@@ -124,8 +129,10 @@ def parse_fields(text: str) -> list[tuple[str, pa.DataType]]:
             )
         quoted_name, plain, _ = match.groups()
         name = plain if quoted_name is None else quoted_name.replace("``", "`")
+        kind = text[match.end() : stop]
+        plain_kind = NOT_NULL.sub("", kind)
         try:
-            fields.append((name, parse_type(text[match.end() : stop])))
+            fields.append(pa.field(name, parse_type(plain_kind), nullable=plain_kind == kind))
         except AuroraError as fault:
             raise AuroraError(f"field '{name}': {fault}") from None
         position = stop + 1
@@ -155,6 +162,30 @@ def struct_fields(arrow: pa.DataType) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in arrow}
 
 
+def required_paths(field: pa.Field, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The field itself and those inside it, as far as they are NOT NULL."""
+    path = (*before, field.name)
+    if not field.nullable:
+        yield path
+    for inner in field.type if is_struct(field.type) else ():
+        yield from required_paths(inner, path)
+
+
+def relaxed(arrow: pa.DataType) -> pa.DataType:
+    """The type without NOT NULL: Arrow takes that to hold also where the struct around it is null."""
+    if not is_struct(arrow):
+        return arrow
+    return pa.struct([(field.name, relaxed(field.type)) for field in arrow])
+
+
+def tightened(field: pa.Field, paths: Collection[tuple[str, ...]], before: tuple[str, ...] = ()) -> pa.Field:
+    """The field with NOT NULL where the paths say so."""
+    path = (*before, field.name)
+    if is_struct(field.type):
+        field = field.with_type(pa.struct([tightened(inner, paths, path) for inner in field.type]))
+    return field.with_nullable(path not in paths)
+
+
 def quoted(name: str) -> str:
     """The name as it is written in schemas and expressions: in backquotes if it needs them."""
     return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
@@ -169,7 +200,10 @@ def type_name(arrow: pa.DataType) -> str:
     'struct<id: bigint>'
     """
     if is_struct(arrow):
-        inner = ", ".join(f"{quoted(name)}: {type_name(kind)}" for name, kind in struct_fields(arrow).items())
+        inner = ", ".join(
+            f"{quoted(field.name)}: {type_name(field.type)}{'' if field.nullable else ' NOT NULL'}"
+            for field in arrow
+        )
         return f"struct<{inner}>"
     name = NAMES.get(arrow)
     if name is None:

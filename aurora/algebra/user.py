@@ -10,7 +10,7 @@ import pyarrow as pa
 from aurora.algebra.groups import segments
 from aurora.algebra.operator import Partition
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
+from aurora.algebra.train import Train, at_the_end
 from aurora.algebra.turn import State, Turn
 from aurora.errors import AuroraError
 
@@ -23,14 +23,18 @@ Kernel = Callable[[Mapping[str, Train], Turn], Mapping[str, Train]]
 def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -> Train:
     """An output train: each of its rows came about through the row `cause` of an input train.
 
-    Rows of one cause stay in the order given here.
+    A cause behind the last row, `len(train)`, is the end of the input. Rows of one cause stay in the order given here.
     """
     order = np.argsort(cause, kind="stable")
     _, nth_run = segments(cause[order])
     starts = np.searchsorted(nth_run, nth_run, side="left")
     nth = np.empty(len(cause), np.int64)
     nth[order] = np.arange(len(cause)) - starts
-    return Train(rows, train.arrived[cause], np.concatenate([train.keys[:, cause], nth[None]]))
+    arrived, keys = train.arrived, train.keys
+    if len(cause) and cause[order[-1]] == len(train):
+        arrived = np.append(arrived, arrived[-1] if len(arrived) else 0)
+        keys = np.concatenate([keys, at_the_end(train.depth, 1)], axis=1)
+    return Train(rows, arrived[cause], np.concatenate([keys[:, cause], nth[None]]))
 
 
 @dataclass(frozen=True)

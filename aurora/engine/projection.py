@@ -17,7 +17,7 @@ from aurora.algebra.pairs import joined_schema
 from aurora.algebra.reduce import Reducer
 from aurora.algebra.resample import Resample
 from aurora.algebra.schema import Schema
-from aurora.algebra.types import is_struct, struct_fields
+from aurora.algebra.types import is_struct
 from aurora.algebra.union import Union
 from aurora.algebra.wait import Wait
 from aurora.network.network import Network, Port
@@ -156,14 +156,26 @@ def _schema(schema: Schema, needs: Needs | None) -> Schema:
         return schema
     # Rows are counted by their fields, so one stays.
     needs = needs or {schema.names[0]: {}}
-    return Schema((name, _type(schema[name], needs[name])) for name in schema.names if name in needs)
+    fields = ((name, _type(schema[name], needs[name])) for name in schema.names if name in needs)
+    return Schema(fields, (path for path in schema.required if _needs(needs, path)))
+
+
+def _needs(needs: Needs | None, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if needs is None:
+            return True
+        if name not in needs:
+            return False
+        needs = needs[name]
+    return True
 
 
 def _type(kind: pa.DataType, needs: Needs | None) -> pa.DataType:
     if needs is None or not is_struct(kind):
         return kind
-    fields = struct_fields(kind)
-    return pa.struct([(name, _type(fields[name], needs[name])) for name in fields if name in needs])
+    return pa.struct(
+        [field.with_type(_type(field.type, needs[field.name])) for field in kind if field.name in needs]
+    )
 
 
 def narrowed(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:

@@ -38,6 +38,14 @@ def test_the_text_of_a_struct_gives_it_back() -> None:
     assert Schema.parse(str(odd)) == odd
 
 
+def test_what_must_be_there() -> None:
+    schema = Schema.parse("k int not null, one struct<id: bigint NOT NULL, name: string> , two int")
+    assert str(schema) == "k int NOT NULL, one struct<id: bigint NOT NULL, name: string>, two int"
+    assert schema.required == {("k",), ("one", "id")} == pickle.loads(pickle.dumps(schema)).required
+    assert schema.select(["two", "k"]).required == {("k",)}
+    assert schema == Schema.parse(str(schema).replace(" NOT NULL", ""))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

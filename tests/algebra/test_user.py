@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
+from aurora.algebra.train import LAST, Train
 from aurora.algebra.turn import State, Turn
 from aurora.algebra.user import UserBox, caused
 from aurora.errors import AuroraError
@@ -50,6 +50,16 @@ BOX = UserBox.of(
 def naive(port: int, row: dict[str, Any], state: dict[Any, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     total = state[row["k"]] = state.get(row["k"], 0) + row["T"]
     yield "odd" if total % 2 else "even", {"k": row["k"], "total": total}
+
+
+def test_the_end_is_a_cause_too() -> None:
+    train = Train(batch([{"T": 1, "k": 1}] * 2, SCHEMA), np.array([10, 20]), np.array([[3, 4], [0, 0]]))
+    rows = pa.record_batch({"n": [1, 2, 3, 4]})
+    found = caused(train, rows, np.array([2, 1, 2, 0])).arranged()
+    assert found.rows["n"].to_pylist() == [4, 2, 1, 3]
+    assert found.arrived.tolist() == [10, 20, 20, 20] and found.keys[0].tolist() == [3, 4, LAST, LAST]
+    empty = caused(Train.empty(SCHEMA.arrow()), rows, np.zeros(4, np.int64))
+    assert empty.rows["n"].to_pylist() == [1, 2, 3, 4] and set(empty.keys[0].tolist()) == {LAST}
 
 
 @given(arrivals(st.lists(st.integers(-9, 9), max_size=30), k=st.integers(0, 4)))

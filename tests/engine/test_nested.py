@@ -52,6 +52,30 @@ def test_what_is_refused(tmp_path: Path, rows: int) -> None:
     assert found == [1] + [None, 1] * len(BAD)
 
 
+def test_what_is_missing(tmp_path: Path) -> None:
+    schema = Schema.parse("n int NOT NULL, bid struct<auction: bigint NOT NULL, in: struct<x: int NOT NULL>>")
+    path = tmp_path / "in.jsonl"
+    lines = [
+        '{"n": 1, "bid": {"auction": 1}}',
+        '{"n": 2, "bid": {"in": {"x": 1}}}',
+        '{"n": 3, "bid": {"auction": null}}',
+        '{"n": 4, "bid": {"auction": 1, "in": {}}}',
+        '{"bid": {"auction": 1, "in": {"x": 3}}}',
+        '{"n": 6}',
+        '{"n": 7, "bid": {"auction": 1, "in": {"x": 3}}}',
+    ]
+    path.write_text("\n".join(lines))
+    portions = drained(LineFiles(str(path), "json", schema), schema, 100, 1)
+    assert [row["n"] for row in rows_of(portions)] == [1, 6, 7]
+    assert [(bad.line, bad.reason) for bad in portions[0].rejects] == [
+        (2, "field bid.auction is missing"),
+        (3, "field bid.auction is missing"),
+        (4, "field bid.in.x is missing"),
+        (5, "field n is missing"),
+    ]
+    assert portions[0].rows.schema == schema.arrow()
+
+
 def test_half_objects_on_two_lines_are_not_one(tmp_path: Path) -> None:
     """Arrow would read both pairs of lines as two objects."""
     for text in ('{"bid":\n{"auction": 1}} {}\n', '{"bid": null\n}{"bid": null}\n'):

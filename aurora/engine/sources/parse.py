@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
@@ -54,7 +55,6 @@ def parse_csv(schema: Schema, columns: list[str] | None) -> Parser:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    arrow = schema.arrow()
 
     def parse(data: bytes) -> pa.RecordBatch:
         read = pyarrow.csv.ReadOptions(
@@ -62,7 +62,7 @@ def parse_csv(schema: Schema, columns: list[str] | None) -> Parser:
         )
         style = pyarrow.csv.ParseOptions(newlines_in_values=b'"' in data)
         table = pyarrow.csv.read_csv(pa.BufferReader(data), read, style, convert)
-        return _one_batch(table, arrow)
+        return _one_batch(table, schema)
 
     return parse
 
@@ -74,13 +74,12 @@ def parse_json(schema: Schema) -> Parser:
     """
     explicit = pa.schema([(name, _naive(schema[name])) for name in schema.names])
     options = pyarrow.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
-    arrow = schema.arrow()
 
     def parse(data: bytes) -> pa.RecordBatch:
         _check_lines(data)
         read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
         table = pyarrow.json.read_json(pa.BufferReader(data), read, options)
-        return _one_batch(table.select(list(schema.names)), arrow)
+        return _one_batch(table.select(list(schema.names)), schema)
 
     return parse
 
@@ -107,9 +106,21 @@ def _check_lines(data: bytes) -> None:
             raise pa.ArrowInvalid(NO_OBJECT)
 
 
-def _one_batch(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    batches = table.cast(schema).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
+def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:
+    for path in sorted(schema.required):
+        _check_there(table.column(path[0]), path)
+    batches = table.cast(schema.arrow()).combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema.arrow())
+
+
+def _check_there(column: pa.ChunkedArray, path: tuple[str, ...]) -> None:
+    """Raises a fault where the field is missing although the struct around it is there."""
+    around = 0
+    for name in path[1:]:
+        around = column.null_count
+        column = pc.struct_field(column, name)
+    if column.null_count > around:
+        raise pa.ArrowInvalid(f"field {'.'.join(path)} is missing")
 
 
 def parse_records(
