@@ -32,7 +32,7 @@ from aurora.nexmark.firehose.facts import (
     place,
     time_at,
 )
-from aurora.nexmark.firehose.kernel import cached_kernel, kernel
+from aurora.nexmark.firehose.kernel import cached_kernel, constants, kernel
 from aurora.nexmark.firehose.words import channel
 
 __all__ = ["fill_draft"]
@@ -54,10 +54,10 @@ ACTIVE = 1000
 TRIES = 12
 # What keeps its own time: closings, and the last bids that decide about buyers.
 PUNCTUAL = 2 * SLOTS
-_TURN, _SHIFT, _WANTED, _INITIAL, _RAISE, _RESERVE, _SELLER, _CATEGORY, _BIDDER, _PRICE, _HOT, _TRY = (
-    *range(11),
-    20,
+_TURN, _SHIFT, _WANTED, _INITIAL, _RAISE, _RESERVE, _SELLER, _CATEGORY, _BIDDER, _PRICE, _HOT = constants(
+    *range(11)
 )
+_TRY = 20
 # The inverse of each number modulo the block, which is prime.
 _INVERSE = np.array([0, *(pow(number, -1, BLOCK) for number in range(1, BLOCK))], np.int64)
 

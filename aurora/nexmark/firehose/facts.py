@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aurora.nexmark.firehose.chance import below, drawn, seed_key
-from aurora.nexmark.firehose.kernel import kernel
+from aurora.nexmark.firehose.kernel import constants, kernel
 from aurora.nexmark.firehose.pace import Cycle, moment, number_at
 from aurora.nexmark.firehose.settings import Settings
 
@@ -49,8 +49,8 @@ STREAM, CHANNEL = RESERVE, CATEGORY
 # 2015-07-15 00:00:00, where the suites in use start, in microseconds.
 START = 1_436_918_400_000_000
 MILLISECOND = 1000
-ALL = 1 << 32
-_LATE, _LATENESS = 90, 91
+(ALL,) = constants(1 << 32)
+_LATE, _LATENESS = constants(90, 91)
 
 # Whole numbers, a row for each of the columns above and a column for each event.
 Facts = NDArray[np.int64]
@@ -71,7 +71,7 @@ def recipe(settings: Settings) -> Recipe:
     return Recipe(
         seed_key(settings.seed),
         settings.pace.cycle,
-        round(settings.late * ALL),
+        round(settings.late * int(ALL)),
         round(settings.late_by * 1000),
         settings.categories,
         settings.bid_streams,

@@ -111,9 +111,9 @@ _LONGEST_EXTRA = (180, 560, 90, 0)
 
 
 def longest(kind: int, shows: int) -> int:
-    """The bytes that a field takes at most, and one that a time may spill over."""
+    """The bytes that a field takes at most."""
     if shows < 2 * _TIMES:
-        return TIME_LENGTH + 1
+        return TIME_LENGTH
     return _LONGEST_EXTRA[kind] if shows == EXTRA else _LONGEST[shows]
 
 

@@ -55,7 +55,7 @@ def _layout(kinds: Sequence[Sequence[Step]]) -> Layout:
 
 @cached_kernel
 def _write(facts: Facts, layout: Any, null: Any, null_at: Any, out: NDArray[np.uint8]) -> int:
-    at = 0
+    at: Any = np.int64(0)
     for row in range(facts.shape[1]):
         kind = facts[KIND, row]
         for step in range(layout.kind_at[kind], layout.kind_at[kind + 1]):
@@ -63,8 +63,8 @@ def _write(facts: Facts, layout: Any, null: Any, null_at: Any, out: NDArray[np.u
             start = at
             at = put_field(out, at, layout.shows[step], facts, row)
             if at == start and layout.shows[step] == OTHER:
-                at = put_word(out, at, null, null_at, 0)
-    return at
+                at = put_word(out, at, null, null_at, null_at[0])
+    return at  # type: ignore[no-any-return]
 
 
 def _written(facts: Facts, layout: Layout, null: str) -> memoryview:

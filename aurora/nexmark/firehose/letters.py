@@ -73,12 +73,9 @@ def put_text(out: Any, at: Any, key: Any, length: Any, space: Any) -> Any:
 
 
 @kernel
-def _put_digits(out: Any, at: Any, value: Any, digits: Any, behind: Any) -> Any:
-    for index in range(digits - 1, -1, -1):
-        out[at + index] = 48 + value % 10
-        value //= 10
-    out[at + digits] = behind
-    return at + digits + 1
+def _put_two(out: Any, at: Any, value: Any) -> Any:
+    out[at], out[at + 1] = 48 + value // 10, 48 + value % 10
+    return at + 2
 
 
 @kernel
@@ -95,11 +92,16 @@ def put_time(out: Any, at: Any, micros: Any) -> Any:
     year += era * 400 + (1 if month >= 10 else 0)
     month += -9 if month >= 10 else 3
     rest = milliseconds % DAY
-    at = _put_digits(out, at, year, 4, 45)
-    at = _put_digits(out, at, month, 2, 45)
-    at = _put_digits(out, at, day, 2, 32)
-    at = _put_digits(out, at, rest // 3_600_000, 2, 58)
-    at = _put_digits(out, at, rest // 60_000 % 60, 2, 58)
-    at = _put_digits(out, at, rest // 1000 % 60, 2, 46)
-    # What stands behind the last digit is overwritten by what comes next.
-    return _put_digits(out, at, rest % 1000, 3, 32) - 1
+    _put_two(out, at, year // 100)
+    _put_two(out, at + 2, year % 100)
+    _put_two(out, at + 5, month)
+    _put_two(out, at + 8, day)
+    _put_two(out, at + 11, rest // 3_600_000)
+    _put_two(out, at + 14, rest // 60_000 % 60)
+    _put_two(out, at + 17, rest // 1000 % 60)
+    out[at + 20] = 48 + rest // 100 % 10
+    _put_two(out, at + 21, rest % 100)
+    out[at + 4] = out[at + 7] = 45
+    out[at + 10], out[at + 19] = 32, 46
+    out[at + 13] = out[at + 16] = 58
+    return at + TIME_LENGTH

@@ -1,5 +1,7 @@
 """Events as Arrow rows: a struct column for each kind, of which every row has one."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -16,12 +18,12 @@ MOST_BYTES = 2**31 - 1
 
 @cached_kernel
 def _fill_text(facts: Facts, kind: int, shows: int, ends: NDArray[np.int32], out: NDArray[np.uint8]) -> int:
-    at = 0
+    at: Any = np.int64(0)
     for row in range(facts.shape[1]):
         if facts[KIND, row] == kind:
             at = put_field(out, at, shows, facts, row)
         ends[row] = at
-    return at
+    return at  # type: ignore[no-any-return]
 
 
 def to_rows(facts: Facts, schema: pa.Schema) -> pa.RecordBatch:

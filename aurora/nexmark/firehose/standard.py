@@ -27,18 +27,18 @@ from aurora.nexmark.firehose.facts import (
     place,
     time_at,
 )
-from aurora.nexmark.firehose.kernel import cached_kernel, kernel
+from aurora.nexmark.firehose.kernel import cached_kernel, constants, kernel
 from aurora.nexmark.firehose.words import channel
 
 __all__ = ["CATEGORIES", "FIRST_CATEGORY", "fill_standard"]
 
 FIRST_ID = 1000
-FIRST_CATEGORY, CATEGORIES = 10, 5
+FIRST_CATEGORY, CATEGORIES = constants(10, 5)
 EPOCH, AUCTIONS = 50, 3
 # One in so many auctions and persons is hot, until the next one is.
 HOT = 100
 # The rest of the bids, and of the choices of sellers and bidders, are 1 in so many.
-REST_OF_BIDS, REST_OF_SELLERS, REST_OF_BIDDERS = 2, 4, 4
+REST_OF_BIDS, REST_OF_SELLERS, REST_OF_BIDDERS = constants(2, 4, 4)
 # Who sells and bids is one of the last thousand to register.
 ACTIVE = 1000
 # On average as many events as a hundred auctions open in.
@@ -48,7 +48,9 @@ SHORTEST, SHORTEST_HOT = EPOCH, (HOT + 2) * EPOCH // AUCTIONS + EPOCH
 # How many auctions back one may still be open.
 WINDOW = 2 * LIFE * AUCTIONS // EPOCH
 TRIES = 12
-_LENGTH, _SELLER, _CATEGORY, _INITIAL, _RESERVE, _HOT, _BIDDER, _PRICE, _TRY = (*range(8), 20)
+_LENGTH, _SELLER, _CATEGORY, _INITIAL, _RESERVE, _HOT, _BIDDER, _PRICE = constants(*range(8))
+_TRY = 20
+_FIRST_OF_HUNDRED, _SECOND = constants(0, 1)
 
 
 @kernel
@@ -107,7 +109,7 @@ def fill_standard(recipe: Any, start: int, facts: Facts) -> None:
             initial = log_uniform(drawn(key, _INITIAL))
             facts[KIND, row] = AUCTION
             facts[ID, row] = FIRST_ID + auction
-            facts[OTHER, row] = FIRST_ID + _somebody(key, _SELLER, at, REST_OF_SELLERS, 0)
+            facts[OTHER, row] = FIRST_ID + _somebody(key, _SELLER, at, REST_OF_SELLERS, _FIRST_OF_HUNDRED)
             facts[PRICE, row] = initial
             facts[RESERVE, row] = initial + log_uniform(drawn(key, _RESERVE))
             # A millisecond on: the last bids may come in the one in which it closes.
@@ -118,7 +120,7 @@ def fill_standard(recipe: Any, start: int, facts: Facts) -> None:
             at = max(at, 1)
             facts[KIND, row] = BID
             facts[ID, row] = FIRST_ID + _open_auction(seed, key, at)
-            facts[OTHER, row] = FIRST_ID + _somebody(key, _BIDDER, at, REST_OF_BIDDERS, 1)
+            facts[OTHER, row] = FIRST_ID + _somebody(key, _BIDDER, at, REST_OF_BIDDERS, _SECOND)
             facts[PRICE, row] = log_uniform(drawn(key, _PRICE))
             facts[CHANNEL, row] = channel(key)
         facts[TIME, row] = time_at(recipe, at)

@@ -1,11 +1,12 @@
 """The texts of events, as the suites in use have them: each is decided by the event's key alone."""
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from aurora.nexmark.firehose.chance import below, drawn, key_of
-from aurora.nexmark.firehose.kernel import kernel
+from aurora.nexmark.firehose.kernel import constants, kernel
 from aurora.nexmark.firehose.letters import joined, put_letters, put_number, put_text, put_word
 
 __all__ = [
@@ -24,31 +25,31 @@ __all__ = [
 ]
 
 # What a person or an item is called, and where.
-NAME, EMAIL, CARD, CITY, STATE, ITEM, DESCRIPTION, EXTRA = range(32, 40)
+NAME, EMAIL, CARD, CITY, STATE, ITEM, DESCRIPTION, EXTRA = constants(*range(32, 40))
 
 _GROUPS = (
     ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter"),
     ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"),
-    ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland"),
-    ("Bend", "Redmond", "Seattle", "Kent", "Cheyenne"),
+    (
+        *("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland"),
+        *("Bend", "Redmond", "Seattle", "Kent", "Cheyenne"),
+    ),
     ("AZ", "CA", "ID", "OR", "WA", "WY"),
     ("Google", "Facebook", "Baidu", "Apple"),
     ("channel-", "https://www.nexmark.com/", "item.htm?query=1", "&channel_id=", ".com"),
 )
 _TEXTS, _STARTS = joined([text for group in _GROUPS for text in group])
-_FIRST, _LAST, _CITY, _MORE_CITIES, _STATE, _HOT, _CHANNEL = (
-    sum(len(group) for group in _GROUPS[:index]) for index in range(len(_GROUPS))
-)
-_SITE, _PAGE, _CHANNEL_ID, _COM = range(_CHANNEL + 1, _CHANNEL + 5)
+_FIRST, _LAST, _CITY, _STATE, _HOT, _CHANNEL = constants(*accumulate(map(len, _GROUPS[:-1]), initial=0))
+_SITE, _PAGE, _CHANNEL_ID, _COM = constants(*range(_CHANNEL + 1, _CHANNEL + 5))
 
-HOT_CHANNELS, CHANNELS = 4, 10_000
+HOT_CHANNELS, CHANNELS = constants(4, 10_000)
 SHORTEST = 3
 # Other texts are shorter than this.
-EMAIL_NAME, EMAIL_HOST, ITEM_NAME, ITEM_TEXT, PATH = 7, 5, 20, 100, 5
-UNDERSCORE, SPACE, SLASH, AT = 95, 32, 47, 64
+EMAIL_NAME, EMAIL_HOST, ITEM_NAME, ITEM_TEXT, PATH = constants(7, 5, 20, 100, 5)
+UNDERSCORE, SPACE, SLASH, AT = constants(95, 32, 47, 64)
 # The sizes of events in the suites in use, with 8 bytes for a number and none for channel and url.
 PERSON_SIZE, AUCTION_SIZE, BID_SIZE = 200, 500, 100
-_LANE_LAST, _LANE_HOST, _LANE_CHANNEL, _LANE_URL = range(50, 54)
+_LANE_LAST, _LANE_HOST, _LANE_CHANNEL, _LANE_URL = constants(*range(50, 54))
 
 
 @kernel
