@@ -3,6 +3,7 @@
 import json
 import pickle
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from aurora import Network, Schema, Source, run
 from aurora import Settings as RunSettings
+from aurora.cli import nexmark_serve
+from aurora.cli.main import main
 from aurora.errors import AuroraError
 from aurora.nexmark.firehose import Firehose, Pace, Settings, events
 from aurora.nexmark.firehose.facts import KINDS
@@ -229,6 +232,34 @@ def test_a_client_that_goes_away() -> None:
     # Without a number of events that is how it ends.
     (text,), report, _ = served(Settings(), None, leave_after=20_000_000, paced=False)
     assert report.events > 0 and text.startswith(b'{"person": {"id": 1000')
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    drinkers: list[Drinker] = []
+
+    def watched(target: str, settings: Settings) -> list[Tap]:
+        taps = taps_for(target, settings)
+        drinkers.extend(Drinker(tap.port) for tap in taps)
+        return taps
+
+    monkeypatch.setattr(nexmark_serve, "taps_for", watched)
+    options = ["--to", "tcp:127.0.0.1:0", "--events", "5000", "--seed", "8", "--pace", "fast"]
+    monkeypatch.setattr(sys, "argv", ["aurora", "nexmark", "serve", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    drinkers[0].join()
+    assert drinkers[0].text == bytes(json_lines(facts_of(Settings(seed=8), 0, 5000)))
+    printed = capsys.readouterr()
+    assert printed.out.startswith("5,000 events in ") and "waiting for a client on port" in printed.err
+
+    monkeypatch.setattr(
+        sys, "argv", ["aurora", "nexmark", "serve", "--to", "tcp:127.0.0.1:0", "--pace", "slow"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error: there is no pace 'slow': give realtime or fast\n"
 
 
 @pytest.mark.parametrize("target", ["nowhere", "tcp:host", "tcp::7000", "tcp:host:port", "dir:x"])
