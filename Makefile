@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 .PHONY: run test check bench lock clean
 
 run: $(READY)
-	@$(BIN)/python examples/border_run.py
+	@$(BIN)/aurora linear-road demo --out build/linear-road
 
 test: $(READY)
 	@$(BIN)/python -m pytest

@@ -2,6 +2,7 @@
 
 import typer
 
+from aurora.cli.linear_road_demo import demo
 from aurora.cli.linear_road_drive import drive
 from aurora.cli.linear_road_history import history
 from aurora.cli.linear_road_rate import rate
@@ -12,6 +13,7 @@ from aurora.cli.linear_road_validate import validate
 app = typer.Typer(
     no_args_is_help=True, help="The Linear Road benchmark: simulate, history, drive, run, validate."
 )
+app.command("demo")(demo)
 app.command("simulate")(simulate)
 app.command("history")(history)
 app.command("drive")(drive)

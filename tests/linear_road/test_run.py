@@ -1,0 +1,116 @@
+"""`linear-road run` on Spark: right answers in one file, whatever happens to the run."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import AuroraError
+from aurora.linear_road.run import run_benchmark
+from aurora.linear_road.validate import Verdict, validate
+from tests.engine.processes import aurora, cluster, committed, kill, wait_for
+from tests.linear_road.test_validate import faults, write, write_histories
+from tests.linear_road.traffic import corner_cases, crowd, histories
+
+BAD = ["0,600,1,50", "2,600,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1", "0,600,1,150,0,1,0,3,16000,-1,-1,-1,-1,-1,-1"]
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two expressways with their histories; one file has three lines that are no tuples."""
+    folder = tmp_path_factory.mktemp("road")
+    traffic = crowd(3, cars=400, seconds=900) + corner_cases()
+    xways = sorted({r.xway for r in traffic.reports})
+    for xway in xways:
+        lines = traffic.lines(xway)
+        at = next(i for i, line in enumerate(lines) if int(line.split(",")[1]) >= 600)
+        write(folder / f"xway-{xway}.csv", lines[:at] + BAD + lines[at:] if xway == 0 else lines)
+    tolls, segments = histories(1, sorted({q.vid for q in traffic.queries}), xways)
+    write_histories(folder, tolls, segments, "parquet")
+    return folder
+
+
+def without_lateness(verdict: Verdict) -> dict[tuple[str, str], int]:
+    """A machine that does other things too may be late; it may not be wrong."""
+    return {fault: count for fault, count in faults(verdict).items() if fault[1] != "late"}
+
+
+def check(spark: SparkSession, road: Path, out: Path, replicate: int = 1) -> None:
+    verdict = validate(spark, road, out / "output.csv", replicate=replicate)
+    assert without_lateness(verdict) == {} and verdict.unreadable == 0
+    assert all(output.given for output in verdict.outputs.values())
+    rejects = (out / "rejects.csv").read_text().splitlines()
+    found = [line.split(",", 4)[1:3] for line in rejects[1:]]
+    first = 1 + next(i for i, line in enumerate((road / "xway-0.csv").open()) if line.strip() == BAD[0])
+    assert sorted(found) == [["xway-0.csv", str(first + i)] for i in range(3)]
+    assert "QID is not an integer" in rejects[2] and "Spd out of range: 150, 0..100 expected" in rejects[3]
+    report = json.loads((out / "report.json").read_text())
+    assert report["rejected"] == 3 and report["ended"]
+    assert report["tuples"] == sum(verdict.tuples.values())
+    assert set(report["responses"]["tolls"]) == {"answers", "p50", "p99", "max"}
+    assert not (out / ".run").exists()
+
+
+def test_every_answer_is_right(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+    seen = []
+    run_benchmark(road, tmp_path, batch=3000, partitions=3, watch=seen.append)
+    check(spark, road, tmp_path)
+    assert [progress.second for progress in seen] == sorted(progress.second for progress in seen)
+    assert seen[-1].tuples == json.loads((tmp_path / "report.json").read_text())["tuples"]
+
+
+def test_copies_are_answered_like_the_originals(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+    run_benchmark(road, tmp_path, replicate=3, batch=100_000)
+    check(spark, road, tmp_path, replicate=3)
+
+
+def command(road: Path, out: Path, *more: str) -> list[str]:
+    return ["linear-road", "run", f"--data={road}", f"--out={out}", *more]
+
+
+def test_killed_three_times(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+    out, log, moments = tmp_path / "out", tmp_path / "log", random.Random(7)
+    reached = 1
+    for partitions in (2, 3, 2):
+        reached += moments.randint(2, 4)
+        process = aurora(command(road, out, "--batch=800", f"--partitions={partitions}"), log)
+        wait_for(process, lambda reached=reached: committed(out / ".run" / "checkpoint") >= reached)
+        kill(process)
+    process = aurora(command(road, out, "--batch=5000"), log)
+    assert process.wait(180) == 0, log.read_text()
+    check(spark, road, out)
+
+
+def test_a_lost_worker(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    with cluster(tmp_path) as (url, workers):
+        process = aurora(command(road, out, "--batch=1500", "--partitions=2", f"--master={url}"), log)
+        wait_for(process, lambda: committed(out / ".run" / "checkpoint") >= 3)
+        kill(workers[1])
+        assert process.wait(240) == 0, log.read_text()
+    check(spark, road, out)
+
+
+def test_real_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Six seconds of traffic, delivered in six seconds by the clock."""
+    lines = [line for line in crowd(4).lines() if 200 <= int(line.split(",")[1]) < 206]
+    write(tmp_path / "data" / "in.csv", lines)
+    report = run_benchmark(tmp_path / "data", tmp_path / "out", pace="realtime", replicate=2)
+    assert report.ended and report.tuples == 2 * len(lines) and 5 <= report.seconds
+    assert report.notes == ["no history: expenditures are 0, travel runs at the free speed"]
+    verdict = validate(spark, tmp_path / "data", tmp_path / "out" / "output.csv", replicate=2)
+    assert without_lateness(verdict) == {}
+
+
+def test_another_run_does_not_take_over_an_unfinished_one(road: Path, tmp_path: Path) -> None:
+    (tmp_path / ".run").mkdir()
+    (tmp_path / ".run" / "meant.json").write_text('{"data": "elsewhere"}')
+    with pytest.raises(AuroraError, match="holds an unfinished run of other data or settings"):
+        run_benchmark(road, tmp_path)
+
+
+def test_an_unknown_pace(road: Path, tmp_path: Path) -> None:
+    with pytest.raises(AuroraError, match="--pace is 'slow': give fast or realtime"):
+        run_benchmark(road, tmp_path, pace="slow")
