@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from aurora.nexmark.firehose import SCALES, Pace, Settings, arrow_schema, events
 from aurora.nexmark.firehose.categories import categories_csv
 from aurora.nexmark.firehose.facts import BID, KIND, STREAM
 from aurora.nexmark.firehose.formats import json_lines
+from aurora.nexmark.firehose.kernel import forget_older
 from aurora.nexmark.firehose.making import facts_of
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -316,3 +319,17 @@ def test_fields_that_are_not_there() -> None:
 def test_the_schema_of_the_standard_profile_has_no_closings() -> None:
     assert arrow_schema("standard").names == ["person", "auction", "bid"]
     assert arrow_schema("draft").names == ["person", "auction", "bid", "closed_auction"]
+
+
+def test_kernels_that_are_older_than_a_module_are_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    for name, age in (
+        ("words.py", 50),
+        ("lines.py", 90),
+        ("__pycache__/new.nbi", 10),
+        ("__pycache__/old.nbi", 70),
+    ):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    forget_older(tmp_path)
+    assert [path.name for path in (tmp_path / "__pycache__").iterdir()] == ["new.nbi"]
