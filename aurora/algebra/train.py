@@ -1,5 +1,6 @@
 """A train: tuples that travel together, with the two hidden fields that ride along."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ Mask = npt.NDArray[np.bool_]
 
 # The arrival number of what comes out because the input has ended: after everything else.
 LAST = 2**62
+_SAME = b"same"
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,35 @@ class Train:
         return Train(rows, batch.column(first).to_numpy(), np.stack(keys))
 
     def to_bytes(self) -> bytes:
-        return to_bytes(self.packed())
+        """As it is sent: hidden fields that are the same in all rows, which many are, travel as one number."""
+        batch = self.packed()
+        first = self.rows.num_columns
+        same: dict[str, int] = {}
+        kept = list(range(first))
+        for number in range(first, batch.num_columns):
+            values = self.arrived if number == first else self.keys[number - first - 1]
+            if len(values) and values[0] == values[-1] and (values == values[0]).all():
+                same[str(number)] = int(values[0])
+            else:
+                kept.append(number)
+        note = {_SAME: json.dumps([same, batch.schema.names[first:]]).encode()}
+        sent = [batch.column(number) for number in kept]
+        names = [f"{number}" if number >= first else batch.schema.names[number] for number in kept]
+        return to_bytes(pa.RecordBatch.from_arrays(sent, names=names).replace_schema_metadata(note))
 
     @staticmethod
     def from_bytes(data: bytes) -> "Train":
-        return Train.unpacked(from_bytes(data))
+        batch = from_bytes(data)
+        same, hidden = json.loads(batch.schema.metadata[_SAME])
+        count = batch.num_columns + len(same)
+        columns, sent = [], iter(batch.columns)
+        for number in range(count):
+            if str(number) in same:
+                columns.append(pa.array(np.full(batch.num_rows, same[str(number)], np.int64)))
+            else:
+                columns.append(next(sent))
+        names = [*batch.schema.names[: count - len(hidden)], *hidden]
+        return Train.unpacked(pa.RecordBatch.from_arrays(columns, names=names))
 
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from aurora import TextSink
-from aurora.linear_road.network.network import OUTPUTS
+from aurora.linear_road.network.queries import OUTPUTS
 from aurora.linear_road.reading import cut_blocks
 from aurora.linear_road.records import DIALECTS, parse_output
+from aurora.linear_road.scan import write_lines
 
 __all__ = ["Stamps", "answer_sinks", "response_times"]
 
@@ -51,27 +50,12 @@ class _Lines:
         else:
             emit = when.astype(np.int64) * 1000 + np.maximum(round(now * 1000) - arrived, 0)
         self.stamps.note(self.kind, float((emit / 1000 - when).max()))
-        columns = [_text(rows[name]) if name != "Emit" else _milliseconds(emit) for name in self._layout()]
-        line = pc.binary_join_element_wise(str(self.kind), *columns, ",")
-        return _bytes(pc.binary_join_element_wise(line, "", "\n"))
-
-    def _layout(self) -> tuple[str, ...]:
-        return DIALECTS["native"].layouts[self.kind]
-
-
-def _text(column: pa.Array) -> pa.Array:
-    return column.cast(pa.string())
-
-
-def _milliseconds(emit: Array) -> pa.Array:
-    """Seconds with three decimals, without the rounding of floats."""
-    thousandths = pc.utf8_lpad(_text(pa.array(emit % 1000)), 3, "0")
-    return pc.binary_join_element_wise(_text(pa.array(emit // 1000)), thousandths, ".")
-
-
-def _bytes(lines: pa.Array) -> bytes:
-    offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
-    return bytes(memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]]) if len(lines) else b""
+        layout = DIALECTS["native"].layouts[self.kind]
+        numbers = np.empty((len(when), len(layout)), np.int64)
+        for at, name in enumerate(layout):
+            if name != "Emit":
+                numbers[:, at] = rows[name].to_numpy()
+        return write_lines(self.kind, numbers, layout.index("Emit"), emit)
 
 
 def answer_sinks(

@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["DECIMAL", "INTEGER", "NOT_A_NUMBER", "TOO_LARGE", "copy_lines", "in_range", "scan_lines"]
+__all__ = [
+    "DECIMAL",
+    "INTEGER",
+    "NOT_A_NUMBER",
+    "TOO_LARGE",
+    "copy_lines",
+    "in_range",
+    "scan_lines",
+    "write_lines",
+]
 
 # What a field holds.
 INTEGER, DECIMAL, NOT_A_NUMBER, TOO_LARGE = 0, 1, 2, 3
@@ -145,6 +154,33 @@ def _copy_lines(data: Any, starts: Any, keep: Any, whole: Any, steps: Any, copy:
     return out[:end]
 
 
+def _write_lines(kind: Any, numbers: Any, stamped: Any, stamps: Any) -> Any:
+    lines, width = numbers.shape
+    out = np.empty(lines * (width + 1) * 21 + 1, np.uint8)
+    end = 0
+    for line in range(lines):
+        end = _put_number(out, end, kind)
+        for field in range(width):
+            out[end] = _COMMA
+            end += 1
+            number = stamps[line] // 1000 if field == stamped else numbers[line, field]
+            if number < 0:
+                out[end] = _MINUS
+                end += 1
+                number = -number
+            end = _put_number(out, end, number)
+            if field == stamped:
+                rest = stamps[line] % 1000
+                out[end] = _DOT
+                out[end + 1] = _ZERO + rest // 100
+                out[end + 2] = _ZERO + rest // 10 % 10
+                out[end + 3] = _ZERO + rest % 10
+                end += 4
+        out[end] = _NEWLINE
+        end += 1
+    return out[:end]
+
+
 def _in_range(fields: Any, whole: Any, kind: Any, defined: Any, low: Any, high: Any) -> Any:
     good = np.zeros(fields.size, np.bool_)
     types, width = defined.shape
@@ -164,6 +200,7 @@ def _in_range(fields: Any, whole: Any, kind: Any, defined: Any, low: Any, high: 
 
 _scan = njit(nogil=True, cache=True)(_scan_lines)
 _copy = njit(nogil=True, cache=True)(_copy_lines)
+_write = njit(nogil=True, cache=True)(_write_lines)
 _check = njit(nogil=True, cache=True)(_in_range)
 
 Array = np.ndarray[Any, Any]
@@ -187,6 +224,15 @@ def in_range(fields: Array, whole: Array, kind: Array, defined: Array, low: Arra
     """Which lines have all fields, and integers within low..high in those that their type defines."""
     good: Array = _check(fields, whole, kind, defined, low, high)
     return good
+
+
+def write_lines(kind: int, numbers: Array, stamped: int, stamps: Array) -> bytes:
+    """Lines of `kind` and the numbers of a row; the column `stamped` is the row's stamp, milliseconds as seconds.
+
+    >>> write_lines(2, np.array([[26, 0, -1]]), 1, np.array([26_004]))
+    b'2,26,26.004,-1\\n'
+    """
+    return bytes(_write(kind, numbers, stamped, stamps).tobytes())
 
 
 def copy_lines(data: Array, starts: Array, keep: Array, whole: Array, steps: Array, copy: int) -> Array:

@@ -11,14 +11,22 @@ import yaml
 from aurora.algebra.reduce import WindowFunction
 from aurora.algebra.schema import Schema
 from aurora.errors import AuroraError
-from aurora.network.boxes import references
+from aurora.network.boxes import imported, references
 from aurora.network.network import Network
 
 __all__ = ["from_text", "read_network", "to_text", "write_network"]
 
 
 def read_network(path: str | Path) -> Network:
-    """The network in a file; its user-defined functions are looked for beside the file too."""
+    """The network in a file, or the one that the function `module:name` makes.
+
+    User-defined functions of a file are looked for beside it too.
+    """
+    if re.fullmatch(r"[\w.]+:\w+", str(path)) and not Path(path).exists():
+        network = imported(str(path), "network")()
+        if not isinstance(network, Network):
+            raise AuroraError(f"{path} gives no network, found {network!r}")
+        return network
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

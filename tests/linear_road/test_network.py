@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from aurora.linear_road.histories import find_histories
-from aurora.linear_road.network.network import linear_road
 from aurora.linear_road.network.prepared import prepare
+from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import survey
 from aurora.linear_road.traffic import StoredTraffic
 from tests.linear_road.test_validate import write, write_histories

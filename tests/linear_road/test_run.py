@@ -98,7 +98,7 @@ def test_real_time(spark: SparkSession, tmp_path: Path) -> None:
     lines = [line for line in crowd(4).lines() if 200 <= int(line.split(",")[1]) < 206]
     write(tmp_path / "data" / "in.csv", lines)
     report = run_benchmark(tmp_path / "data", tmp_path / "out", pace="realtime", replicate=2)
-    assert report.ended and report.tuples == 2 * len(lines) and 5 <= report.seconds
+    assert report.ended and report.tuples == 2 * len(lines) and report.seconds >= 5
     assert report.notes == ["no history: expenditures are 0, travel runs at the free speed"]
     verdict = validate(spark, tmp_path / "data", tmp_path / "out" / "output.csv", replicate=2)
     assert without_lateness(verdict) == {}
