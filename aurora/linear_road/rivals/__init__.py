@@ -1,0 +1,1 @@
+"""Linear Road on relational systems that poll once a second, as System X of the paper did."""
