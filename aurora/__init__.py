@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from aurora.engine.columns import columns
     from aurora.engine.commit import BatchReport
     from aurora.engine.run import Result, Settings, run
+    from aurora.engine.sinks.encode import json_lines
     from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
+    from aurora.engine.sources.paced import Paced
     from aurora.engine.sources.source import Cursor, Piece, Portion, Reject, Source
     from aurora.errors import AuroraError
     from aurora.network.network import Network, Stream
@@ -33,6 +35,7 @@ __all__ = [
     "Memory",
     "Moment",
     "Network",
+    "Paced",
     "Piece",
     "Portion",
     "Reject",
@@ -49,6 +52,7 @@ __all__ = [
     "caused",
     "columns",
     "from_text",
+    "json_lines",
     "read_network",
     "run",
     "to_text",
@@ -63,6 +67,7 @@ _HOMES = {
     "Memory": "aurora.engine.sources.memory",
     "Moment": "aurora.algebra.turn",
     "Network": "aurora.network.network",
+    "Paced": "aurora.engine.sources.paced",
     "Piece": "aurora.engine.sources.source",
     "Portion": "aurora.engine.sources.source",
     "Reject": "aurora.engine.sources.source",
@@ -79,6 +84,7 @@ _HOMES = {
     "caused": "aurora.algebra.user",
     "columns": "aurora.engine.columns",
     "from_text": "aurora.network.text",
+    "json_lines": "aurora.engine.sinks.encode",
     "read_network": "aurora.network.text",
     "run": "aurora.engine.run",
     "to_text": "aurora.network.text",

@@ -142,7 +142,8 @@ class TrainReader(DataSourceStreamReader):
         inputs = len(self._admission.sources)
         keys = task.moment.before + 1 + (portion.numbers - task.start["row"]) * inputs + task.input
         rows = narrowed(portion.rows, self._admission.job.plan.inputs[task.input][1])
-        return Train(rows, np.full(len(keys), task.wall, np.int64), keys[None])
+        arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
+        return Train(rows, arrived, keys[None])
 
     def commit(self, end: dict[str, Any]) -> None:
         pass

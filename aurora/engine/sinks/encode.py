@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from aurora.engine.sinks.times import time_text
 
-__all__ = ["csv_header", "to_csv", "to_json"]
+__all__ = ["csv_header", "json_lines", "to_csv", "to_json"]
 
 # Arrow counts the bytes of a string column in 32 bits: longer batches are written in slices.
 SLICE = 250_000
@@ -28,8 +28,31 @@ def to_csv(rows: pa.RecordBatch) -> bytes:
 
 def to_json(rows: pa.RecordBatch) -> bytes:
     """An object a line with all fields; NaN and infinities, which JSON does not know, as null."""
+    return json_lines(rows)
+
+
+def json_lines(rows: pa.RecordBatch, digits: int | None = None, nulls: bool = True) -> bytes:
+    """An object a line; times with so many digits behind the point (as many as needed if None).
+
+    Without `nulls` a field that is null is left out; what is inside a struct stays.
+    """
+    return b"".join(_lines(_objects(part, digits, nulls), "") for part in _slices(rows))
+
+
+def _objects(rows: pa.RecordBatch, digits: int | None, nulls: bool) -> list[pa.Array]:
     names = rows.schema.names
-    return b"".join(_lines(_object(names, part.columns, part.num_rows), "") for part in _slices(rows))
+    if nulls or not names:
+        return _object(names, rows.columns, rows.num_rows, digits)
+    pieces = [pa.scalar("{")]
+    begun = pa.repeat(False, rows.num_rows)
+    for name, column in zip(names, rows.columns, strict=True):
+        valid = pc.is_valid(column)
+        label = json.dumps(name, ensure_ascii=False) + ": "
+        before = pc.if_else(begun, ", " + label, label)
+        cell = pc.binary_join_element_wise(before, _json_cells(column, digits), "")
+        pieces.append(pc.if_else(valid, cell, ""))
+        begun = pc.or_(begun, valid)
+    return [*pieces, pa.scalar("}")]
 
 
 def _slices(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -57,24 +80,29 @@ def _csv_cells(column: pa.Array) -> pa.Array:
     return pc.if_else(special, quoted, column)
 
 
-def _object(names: list[str], columns: list[pa.Array], rows: int) -> list[pa.Array]:
+def _object(names: list[str], columns: list[pa.Array], rows: int, digits: int | None) -> list[pa.Array]:
     """The pieces that one after the other make an object."""
     pieces = []
     for number, (name, column) in enumerate(zip(names, columns, strict=True)):
         before = ("{" if number == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": "
-        pieces += [pa.scalar(before), _json_cells(column)]
+        pieces += [pa.scalar(before), _json_cells(column, digits)]
     return [*pieces, pa.scalar("}")] if pieces else [pa.repeat("{}", rows)]
 
 
-def _json_cells(column: pa.Array) -> pa.Array:
+def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
     if pa.types.is_struct(column.type):
-        pieces = _object([field.name for field in column.type], column.flatten(), len(column))
+        if column.null_count > len(column) // 2:
+            # Most of them are not there: the text of the others alone is made.
+            valid = pc.is_valid(column)
+            text = _json_cells(column.filter(valid), digits)
+            return pc.replace_with_mask(pa.repeat("null", len(column)), valid, text)
+        pieces = _object([field.name for field in column.type], column.flatten(), len(column), digits)
         return pc.if_else(pc.is_valid(column), pc.binary_join_element_wise(*pieces, ""), "null")
     if pa.types.is_string(column.type):
         return pc.fill_null(_json_strings(column), "null")
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
-    text = _plain(column)
+    text = _plain(column, digits)
     if pa.types.is_temporal(column.type):
         text = pc.binary_join_element_wise('"', text, '"', "")
     return pc.fill_null(text, "null")
@@ -93,10 +121,10 @@ def _json_strings(column: pa.Array) -> pa.Array:
     return pc.replace_with_mask(quoted, special, pa.array(words, pa.string()))
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _plain(column: pa.Array, digits: int | None = None) -> pa.Array:
     """Numbers, truth values and times as text: doubles with a point, times without a zone, which is UTC."""
     if pa.types.is_timestamp(column.type):
-        return time_text(column)
+        return time_text(column, digits)
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
         # Whole numbers come without a point; from 1e10 on they come in powers of ten.

@@ -17,13 +17,18 @@ CLOCK = ((11, 36_000), (12, 3_600), (14, 600), (15, 60), (17, 10), (18, 1))
 PARTS = ((20, 100_000), (21, 10_000), (22, 1_000), (23, 100), (24, 10), (25, 1))
 
 
-def time_text(column: pa.Array) -> pa.Array:
-    """As 2004-08-31 12:30:00.25: without zeros at the end, and without the point where nothing follows it."""
+def time_text(column: pa.Array, digits: int | None = None) -> pa.Array:
+    """As 2004-08-31 12:30:00.25, with so many digits behind the point.
+
+    Without a number of digits there are no zeros at the end, and no point where nothing follows it.
+    """
     values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     days, inside = np.divmod(values, DAY)
     if len(values) == 0 or days.min() < FIRST or days.max() > LAST:
         text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%d %H:%M:%S")
-        return pc.replace_substring_regex(text, r"\.?0+$", "")
+        if digits is None:
+            return pc.replace_substring_regex(text, r"\.?0+$", "")
+        return pc.utf8_slice_codeunits(text, 0, digits - (6 if digits else 7) or None)
     text = np.tile(FORM, (len(values), 1))
     known, which = np.unique(days, return_inverse=True)
     dates = np.datetime_as_string(known.astype("datetime64[D]")).astype("S10")
@@ -39,6 +44,8 @@ def time_text(column: pa.Array) -> pa.Array:
         digit, parts = np.divmod(parts, np.int32(unit))
         text[:, place] += digit.astype(np.uint8)
         lengths[digit > 0] = place + 1
+    if digits is not None:
+        lengths[:] = WIDTH - 6 + digits if digits else WIDTH - 7
     return _strings(text, lengths, column)
 
 

@@ -1,5 +1,6 @@
 """Addresses of sources: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, or a source object."""
 
+import glob
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 from aurora.algebra.schema import Schema
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.memory import Memory
+from aurora.engine.sources.paced import Paced, PacedSource
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.source import Source
 from aurora.engine.sources.tcp import Receiver
@@ -20,11 +22,16 @@ KINDS = ("csv", "json", "parquet", "tcp")
 
 def check_source(name: str, address: object) -> None:
     """Raises a fault unless the address can be read; before Spark starts."""
+    if isinstance(address, Paced):
+        address = address.address
     if isinstance(address, Source):
         return
     kind, place = _split(name, address)
     if kind == "tcp":
         _host_and_port(name, place)
+    elif "*" in place:
+        if not glob.glob(place):
+            raise AuroraError(f"source {name}: there is no file {place}; check the path")
     elif not os.path.exists(place):
         raise AuroraError(f"source {name}: there is no {place}; check the path")
     elif not os.access(place, os.R_OK):
@@ -35,6 +42,9 @@ def open_source(
     name: str, address: object, schema: Schema, follow: bool, notes: Path
 ) -> tuple[Source, Receiver | None]:
     """The source, and the thread that feeds it if it is a socket. `notes` is a folder for what restarts need."""
+    if isinstance(address, Paced):
+        source, receiver = open_source(name, address.address, schema, follow, notes)
+        return PacedSource(source, address.rate), receiver
     if isinstance(address, Memory):
         if address.schema != schema:
             raise AuroraError(f"source {name}: has ({address.schema}), the input has ({schema})")

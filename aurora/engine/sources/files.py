@@ -1,5 +1,6 @@
-"""Files of CSV or JSON lines: one file, or the files of a folder in the order of their names."""
+"""Files of CSV or JSON lines: one file, or those of a folder or pattern in the order of their names."""
 
+import glob
 import json
 import os
 from dataclasses import dataclass, field
@@ -92,7 +93,11 @@ class LineFiles:
         """Whether the file may still grow: then its last line counts only once it is ended."""
         if self.ended_mark is not None:
             return not os.path.exists(self.ended_mark)
-        return self.follow and not os.path.isdir(self.path)
+        return self.follow and not self._several
+
+    @property
+    def _several(self) -> bool:
+        return "*" in self.path or os.path.isdir(self.path)
 
     def begin(self) -> Cursor:
         return {"file": 0, "byte": 0, "line": 0, "row": 0}
@@ -195,7 +200,7 @@ class LineFiles:
 
     def look_for_files(self) -> bool:
         """Adds the files that are new, behind those known; their order is noted before it is relied upon."""
-        if not os.path.isdir(self.path):
+        if not self._several:
             self._files = [self.path] if os.path.exists(self.path) else []
             return False
         if not self._files and self.notes and os.path.exists(self.notes):
@@ -215,7 +220,9 @@ class LineFiles:
 
 
 def listed(folder: str) -> list[str]:
-    """The files of a folder by name, without hidden and half-written ones."""
+    """The files of a folder, or those that fit a pattern, by name, without hidden and half-written ones."""
+    if "*" in folder:
+        return sorted(path for path in glob.glob(folder) if os.path.isfile(path))
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError as fault:

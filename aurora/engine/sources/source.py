@@ -27,11 +27,15 @@ class Reject:
 
 @dataclass(frozen=True)
 class Portion:
-    """Rows that were read, the number of each among the rows of its source, and what could not be read."""
+    """Rows that were read, the number of each among the rows of its source, and what could not be read.
+
+    `arrived` says when each row came, in milliseconds since 1970; unless given, it is when its batch began.
+    """
 
     rows: pa.RecordBatch
     numbers: npt.NDArray[np.int64]
     rejects: tuple[Reject, ...] = ()
+    arrived: npt.NDArray[np.int64] | None = None
 
 
 class Piece(Protocol):

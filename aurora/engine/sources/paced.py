@@ -1,0 +1,75 @@
+"""A source by the clock: its rows come at a given rate, however fast they could be read."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aurora.algebra.schema import Schema
+from aurora.engine.sources.source import Cursor, Piece, Portion, Source
+from aurora.errors import AuroraError
+
+__all__ = ["Paced", "PacedSource"]
+
+
+@dataclass(frozen=True)
+class Paced:
+    """What an address or a source gives, so many rows a second from the first question on."""
+
+    address: object
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1e9:
+            raise AuroraError(f"a rate is a number of rows a second above 0, found {self.rate:g}")
+
+
+def _wall() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class PacedSource:
+    """A cursor is that of the source and the millisecond at which the first row was due.
+
+    Row n is due n / rate seconds later and counts as having arrived then, also where a slow network takes it later.
+    """
+
+    source: Source
+    rate: float
+    clock: Callable[[], int] = _wall
+
+    @property
+    def live(self) -> bool:
+        return True
+
+    def begin(self) -> Cursor:
+        return {"row": 0, "source": self.source.begin(), "began": 0}
+
+    def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        began = cursor["began"] or self.clock()
+        due = int((self.clock() - began) * self.rate / 1000) + 1
+        if due <= cursor["row"]:
+            return cursor
+        reached = self.source.advance(cursor["source"], min(rows, due - cursor["row"]))
+        return {"row": reached["row"], "source": reached, "began": began}
+
+    def finished(self, cursor: Cursor) -> bool:
+        return self.source.finished(cursor["source"])
+
+    def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        pieces = self.source.pieces(start["source"], end["source"], number)
+        return [_PacedPiece(piece, end["began"], self.rate) for piece in pieces]
+
+
+@dataclass(frozen=True)
+class _PacedPiece:
+    piece: Piece
+    began: int
+    rate: float
+
+    def read(self, schema: Schema) -> Portion:
+        portion = self.piece.read(schema)
+        due = self.began + (portion.numbers * (1000 / self.rate)).astype(np.int64)
+        return replace(portion, arrived=due)
