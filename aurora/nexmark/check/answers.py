@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aurora.errors import AuroraError
-from aurora.nexmark.check.events import FIELDS
+from aurora.nexmark.check.events import FIELDS, kinds
 from aurora.nexmark.check.rules import Rules
 
 __all__ = ["ANSWERS", "Answer", "answer_of"]
@@ -25,11 +25,12 @@ class Answer:
 
 
 def _pass_through(rules: Rules) -> str:
-    return "SELECT to_json({person: person, auction: auction, bid: bid}) AS event FROM arrived WHERE stamp IS NOT NULL"
+    event = ", ".join(f"{kind}: {kind}" for kind in kinds(rules))
+    return f"SELECT to_json({{{event}}})::VARCHAR AS event FROM arrived WHERE whole"
 
 
 def _currency(rules: Rules) -> str:
-    return f"SELECT auction, bidder, {rules.rate!r}::DOUBLE * price AS price, stamp AS dateTime FROM bids"
+    return f"SELECT auction, bidder, {rules.dollars_to_euros!r}::DOUBLE * price AS price, stamp AS dateTime FROM bids"
 
 
 def _selection(rules: Rules) -> str:
@@ -41,6 +42,7 @@ def _local_items(rules: Rules) -> str:
         SELECT person.name, person.city, person.state, auction.id
         FROM auctions AS auction JOIN persons AS person ON auction.seller = person.id
         WHERE auction.category = 10 AND person.state IN {rules.states} AND auction.expiry >= person.stamp
+            AND NOT auction.late AND NOT person.late
     """
 
 
@@ -92,11 +94,18 @@ def _highest_bid(rules: Rules) -> str:
 
 
 def _new_users(rules: Rules) -> str:
+    """In the draft the window begins when the person registers."""
     length = rules.new_users
+    start = "person.stamp" if rules.draft else f"person.stamp // {length} * {length}"
+    within = (
+        f"auction.stamp BETWEEN person.stamp AND person.stamp + {length}"
+        if rules.draft
+        else f"person.stamp // {length} = auction.stamp // {length}"
+    )
     return f"""
-        SELECT DISTINCT person.id, person.name, person.stamp // {length} * {length} AS window_start
+        SELECT DISTINCT person.id, person.name, {start} AS window_start
         FROM persons AS person JOIN auctions AS auction ON auction.seller = person.id
-        WHERE person.stamp // {length} = auction.stamp // {length} AND NOT person.late AND NOT auction.late
+        WHERE {within} AND NOT person.late AND NOT auction.late
     """
 
 

@@ -34,19 +34,19 @@ def check(
     """
     answer, rules = answer_of(query), Rules(profile, **(settings or {}))
     with _base() as base:
-        read_rows(base, "found", _files(result), answer, exact=exact)
+        read_rows(base, "found", _files(result), answer, rules, exact=exact)
         load(base, data, rules, answer.reads)
-        numbered = (
-            f"row_number() OVER (ORDER BY {', '.join(answer.order)})"
-            if answer.order
-            else "row_number() OVER ()"
-        )
+        # The order in which missing rows are shown, where the query has no order of its own.
+        order = answer.order or [
+            name for name, kind in answer.fields.items() if kind == "time" and answer.ordered
+        ]
+        numbered = f"row_number() OVER ({'ORDER BY ' + ', '.join(order) if order else ''})"
         base.execute(
             f"CREATE TABLE expected AS SELECT {numbered} AS line, {', '.join(answer.fields)} FROM ({answer.sql(rules)})"
         )
         agreement = compare(base, query, answer, "expected", "found", sequence=exact)
         counts = base.execute(
-            "SELECT count(*) FILTER (late), count(*) FILTER (stamp IS NULL) FROM arrived"
+            "SELECT count(*) FILTER (late), count(*) FILTER (NOT whole) FROM arrived"
         ).fetchall()
         late, malformed = counts[0]
         return replace(agreement, late=late if answer.ordered else 0, malformed=malformed)
@@ -56,8 +56,9 @@ def contrast(query: str, first: Path | Sequence[Path], second: Path | Sequence[P
     """Compares the results of two systems, the first taken for what is expected."""
     answer = answer_of(query)
     with _base() as base:
-        read_rows(base, "expected", _files(first), answer, exact=False)
-        read_rows(base, "found", _files(second), answer, exact=False)
+        read_rows(base, "first", _files(first), answer, Rules(), exact=False)
+        base.execute("CREATE VIEW expected AS SELECT * EXCLUDE (raw) FROM first WHERE raw IS NULL")
+        read_rows(base, "found", _files(second), answer, Rules(), exact=False)
         return compare(base, query, answer, "expected", "found", sequence=False)
 
 
@@ -71,7 +72,7 @@ def _base() -> Iterator[duckdb.DuckDBPyConnection]:
     with TemporaryDirectory(prefix="nexmark-check-") as folder:
         base = duckdb.connect(str(Path(folder) / "check.duckdb"))
         try:
-            base.execute("SET memory_limit = '4GB'")
+            base.execute("SET memory_limit = '4GB'; SET TimeZone = 'UTC'")
             yield base
         finally:
             base.close()

@@ -9,7 +9,8 @@ import duckdb
 from aurora.errors import AuroraError
 from aurora.nexmark.check.agreement import Agreement, Difference, Row
 from aurora.nexmark.check.answers import Answer
-from aurora.nexmark.check.events import EVENT, quoted
+from aurora.nexmark.check.events import event_type, kinds, quoted
+from aurora.nexmark.check.rules import Rules
 
 __all__ = ["compare", "read_rows"]
 
@@ -20,7 +21,13 @@ SHOWN = 5
 
 
 def read_rows(
-    base: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path], answer: Answer, *, exact: bool
+    base: duckdb.DuckDBPyConnection,
+    table: str,
+    files: Sequence[Path],
+    answer: Answer,
+    rules: Rules,
+    *,
+    exact: bool,
 ) -> None:
     """JSON lines as a table of the query's fields, `line`, and `raw`, the text of a line that is no row of the query.
 
@@ -32,7 +39,7 @@ def read_rows(
             f"there is no result to check at {', '.join(missing) or 'the place given'}: run the query first"
         )
     fields = answer.fields
-    columns = ", ".join(f"{_extracted(name, kind, exact)} AS {name}" for name, kind in fields.items())
+    columns = ", ".join(f"{_extracted(name, kind, rules, exact)} AS {name}" for name, kind in fields.items())
     whole = " AND ".join(f"{name} IS NOT NULL" for name in fields)
     if "event" not in fields:
         whole += f" AND list_sort(json_keys(json)) = {sorted(fields)}"
@@ -47,10 +54,10 @@ def read_rows(
     """)
 
 
-def _extracted(name: str, kind: str, exact: bool) -> str:
+def _extracted(name: str, kind: str, rules: Rules, exact: bool) -> str:
     text = f"json->>'$.{name}'"
     if kind == "event":
-        columns = ", ".join(f"{each} {struct}" for each, struct in EVENT.items())
+        columns = ", ".join(f"{each} {event_type(each)}" for each in kinds(rules))
         return f"to_json(TRY_CAST(json AS STRUCT({columns})))::VARCHAR"
     if kind == "time":
         time = f"epoch_ms(TRY_CAST({text} AS TIMESTAMP))"

@@ -16,8 +16,7 @@ class Rules:
     """The settings of a run as far as its results depend on them; lengths in milliseconds."""
 
     profile: str = "standard"
-    # Dollars to euros (q1).
-    rate: float = 0.908
+    dollars_to_euros: float = 0.908
     # Ordered queries leave out what is more than this behind the largest time that came before.
     lateness: int = 4 * SECOND
 

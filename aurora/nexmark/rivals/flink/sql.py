@@ -122,5 +122,5 @@ def statements(query: str, data: str, out: str, rules: Rules) -> dict[str, objec
     return {
         "tables": [source, *views, sink],
         "sorted": {"name": "closed", "query": CLOSED, "by": ["moment", "id"]} if query in CLOSINGS else None,
-        "insert": f"INSERT INTO found {select.format(rate=rules.rate)}",
+        "insert": f"INSERT INTO found {select.format(rate=rules.dollars_to_euros)}",
     }
