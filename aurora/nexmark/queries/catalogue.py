@@ -1,0 +1,46 @@
+"""The queries by their numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aurora import Network
+from aurora.errors import AuroraError
+from aurora.nexmark.queries.events import Rules
+from aurora.nexmark.queries.q0_pass_through import pass_through
+from aurora.nexmark.queries.q1_currency import currency
+from aurora.nexmark.queries.q2_selection import selection
+from aurora.nexmark.queries.q3_local_items import local_items
+from aurora.nexmark.queries.q4_average_price import average_price
+from aurora.nexmark.queries.q5_hot_items import hot_items
+from aurora.nexmark.queries.q6_selling_price import selling_price
+from aurora.nexmark.queries.q7_highest_bid import highest_bid
+from aurora.nexmark.queries.q8_new_users import new_users
+
+__all__ = ["QUERIES", "Query", "query_network"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query by its title, and the network that answers it; its input is `events`, its output `result`."""
+
+    title: str
+    network: Callable[[Rules], Network]
+
+
+QUERIES = {
+    "q0": Query("pass-through", pass_through),
+    "q1": Query("currency conversion", currency),
+    "q2": Query("selection", selection),
+    "q3": Query("local item suggestion", local_items),
+    "q4": Query("average price for a category", average_price),
+    "q5": Query("hot items", hot_items),
+    "q6": Query("average selling price by seller", selling_price),
+    "q7": Query("highest bid", highest_bid),
+    "q8": Query("monitor new users", new_users),
+}
+
+
+def query_network(query: str, rules: Rules | None = None) -> Network:
+    if query not in QUERIES:
+        raise AuroraError(f"there is no query {query!r}: there are {', '.join(QUERIES)}")
+    return QUERIES[query].network(rules or Rules())
