@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,6 +45,9 @@ def hashes(columns: list[pa.Array]) -> Hashes:
 def _of_column(column: pa.Array) -> Hashes:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        # Processes that only plan need no pandas, which takes a third of a second to load.
+        import pandas as pd
+
         encoded = column.dictionary_encode()
         of_values = pd.util.hash_array(
             np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
