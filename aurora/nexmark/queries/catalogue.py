@@ -16,7 +16,22 @@ from aurora.nexmark.queries.q6_selling_price import selling_price
 from aurora.nexmark.queries.q7_highest_bid import highest_bid
 from aurora.nexmark.queries.q8_new_users import new_users
 
-__all__ = ["QUERIES", "Query", "query_network"]
+__all__ = ["QUERIES", "Measure", "Query", "query_network"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What the current result of a query is, so that two of them can be compared.
+
+    `numeric`: the latest `value` of each `key`. `set`: the values of the latest key, a window. `rows`: all rows so far.
+    """
+
+    kind: str = "rows"
+    key: str | None = None
+    value: str | None = None
+
+
+ROWS = Measure()
 
 
 @dataclass(frozen=True)
@@ -25,6 +40,7 @@ class Query:
 
     title: str
     network: Callable[[Rules], Network]
+    measure: Measure = ROWS
 
 
 QUERIES = {
@@ -32,15 +48,19 @@ QUERIES = {
     "q1": Query("currency conversion", currency),
     "q2": Query("selection", selection),
     "q3": Query("local item suggestion", local_items),
-    "q4": Query("average price for a category", average_price),
-    "q5": Query("hot items", hot_items),
-    "q6": Query("average selling price by seller", selling_price),
-    "q7": Query("highest bid", highest_bid),
-    "q8": Query("monitor new users", new_users),
+    "q4": Query("average price for a category", average_price, Measure("numeric", "category", "avg")),
+    "q5": Query("hot items", hot_items, Measure("set", "window_start", "auction")),
+    "q6": Query("average selling price by seller", selling_price, Measure("numeric", "seller", "avg")),
+    "q7": Query("highest bid", highest_bid, Measure("numeric", None, "price")),
+    "q8": Query("monitor new users", new_users, Measure("set", "window_start", "id")),
 }
 
 
 def query_network(query: str, rules: Rules | None = None) -> Network:
     if query not in QUERIES:
         raise AuroraError(f"there is no query {query!r}: there are {', '.join(QUERIES)}")
-    return QUERIES[query].network(rules or Rules())
+    rules = rules or Rules()
+    network = QUERIES[query].network(rules)
+    # A run that was killed goes on only as what it was.
+    network.name += f" ({rules.profile}, {rules.lateness} ms late, {rules.dollars_to_euros} euros a dollar)"
+    return network

@@ -13,8 +13,8 @@ from aurora.algebra.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
 __all__ = ["reader", "within"]
 
 BLANKS = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
-TRUE_WORDS = pa.array(["t", "true", "y", "yes", "1"])
-FALSE_WORDS = pa.array(["f", "false", "n", "no", "0"])
+TRUE_WORDS = ["t", "true", "y", "yes", "1"]
+FALSE_WORDS = ["f", "false", "n", "no", "0"]
 PLAIN = r"^-?\d{1,18}$"
 WHOLE = r"^(?P<sign>[+-]?)(?P<digits>\d*)(?P<rest>\.\d*)?$"
 FRACTION = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?$"
@@ -45,7 +45,8 @@ def trimmed(value: Value) -> Any:
 
 def booleans(words: pa.Array) -> pa.Array:
     lower = pc.utf8_lower(words)
-    true, false = pc.is_in(lower, value_set=TRUE_WORDS), pc.is_in(lower, value_set=FALSE_WORDS)
+    # Arrays are made here: Arrow loads pandas for the first one, and not every process needs any.
+    true, false = (pc.is_in(lower, value_set=pa.array(chosen)) for chosen in (TRUE_WORDS, FALSE_WORDS))
     return pc.if_else(pc.or_(true, false), true, pa.scalar(None, BOOLEAN))
 
 

@@ -1,0 +1,222 @@
+"""`nexmark run`: one query over a folder of events, measured, and checked if asked for."""
+
+import json
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aurora import BatchReport, Network, Paced, Result, Settings, TextSink, run
+from aurora.nexmark.data import EventFolder
+from aurora.nexmark.metrics import Curve, latencies
+from aurora.nexmark.queries import QUERIES, Rules, query_network
+from aurora.nexmark.record import Record
+
+__all__ = ["Measured", "Progress", "RunReport", "run_query"]
+
+# Seconds of events that wait from which on a run says that it is behind, and between two such words.
+BEHIND, AGAIN = 2.0, 5.0
+# Before the clock starts, so many batches of so many events go through the query: Java and the workers are warm then.
+WARM_BATCHES, WARM_ROWS = 4, 10_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: events answered, of how many, and the seconds by which it is behind."""
+
+    events: int
+    total: int | None
+    behind: float
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did, always all of it together; `seconds` are those of this run, without start-up."""
+
+    query: str
+    title: str
+    profile: str
+    lateness_ms: int
+    events: int
+    rows: int
+    seconds: float
+    events_per_s: float
+    mb_per_s: float
+    cores: int
+    events_per_s_and_core: float
+    tuple_latency_s: dict[str, float]
+    output_matching: dict[str, Any]
+    late: int
+    rejected: int
+    ended: bool
+    rate: dict[str, Any] | None = None
+    agrees: bool | None = None
+    check: dict[str, Any] | None = None
+
+    def write(self, path: Path) -> None:
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        partial.replace(path)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A report, with the curves that the plots show."""
+
+    report: RunReport
+    record: Record
+    curve: Curve
+    pace: "Pace"
+    # What the check says, in words; empty without one.
+    verdict: str = ""
+
+
+class Pace:
+    """Follows how many events are answered, and says so where a run falls behind the rate that it was asked for."""
+
+    def __init__(
+        self,
+        rate: float | None,
+        total: int | None,
+        watch: Callable[[Progress], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.rate = rate
+        self.moments: list[tuple[int, int]] = []
+        self.began: int | None = None
+        self.largest_lag = 0.0
+        self._total = total
+        self._watch = watch
+        self._tell = tell
+        self._told = 0.0
+
+    def __call__(self, report: BatchReport) -> None:
+        place = report.places["events"]
+        now = time.time_ns() // 1_000_000
+        self.moments.append((now, place["row"]))
+        lag = 0.0
+        if self.rate is not None:
+            self.began = place["began"]
+            due = (now - place["began"]) / 1000 * self.rate
+            # What is due after the last event of the input is nothing to be behind with.
+            lag = 0.0 if report.end else max(0.0, (due - place["row"]) / self.rate)
+            self.largest_lag = max(self.largest_lag, lag)
+            if lag >= BEHIND and time.monotonic() - self._told >= AGAIN:
+                self._told = time.monotonic()
+                self._tell(f"behind: {lag * self.rate:,.0f} events wait, {lag:.1f} s of them; none is lost")
+        self._watch(Progress(place["row"], self._total, lag))
+
+    @property
+    def events(self) -> int:
+        return self.moments[-1][1] if self.moments else 0
+
+    def described(self) -> dict[str, Any] | None:
+        if self.rate is None:
+            return None
+        return {"asked": self.rate, "largest_lag_s": self.largest_lag, "kept_up": self.largest_lag < BEHIND}
+
+
+def run_query(
+    query: str,
+    data: Path,
+    out: Path,
+    *,
+    profile: str | None = None,
+    lateness: float | None = None,
+    dollars_to_euros: float = 0.908,
+    rate: float | None = None,
+    check: bool = False,
+    master: str | None = None,
+    batch: int | None = None,
+    partitions: int | None = None,
+    fresh: bool = False,
+    watch: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+    stop: threading.Event | None = None,
+) -> Measured:
+    """Runs until the events end or `stop` is set; one that was killed goes on where it stopped.
+
+    `lateness` is in seconds. Profile and lateness are those of the data folder unless given. `out` gets result.jsonl,
+    rejects.csv if there are any, and report.json.
+    """
+    folder = EventFolder.of(data)
+    allowed = folder.lateness if lateness is None else round(lateness * 1000)
+    rules = Rules(profile or folder.profile, dollars_to_euros, allowed)
+    network = query_network(query, rules)
+    settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
+    source: Any = folder.source if rate is None else Paced(folder.source, rate)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "report.json").unlink(missing_ok=True)
+    record = Record(QUERIES[query].measure, nulls=query != "q0")
+    pace = Pace(rate, folder.events, watch, tell)
+    if rate is not None:
+        tell(f"warming up; then {rate:,.0f} events a second")
+        _warm(network, folder.source, settings)
+    sinks = {"result": TextSink(str(out / "result.jsonl"), record)}
+    result = run(network, {"events": source}, sinks, settings, pace, stop)
+    report = _report(query, rules, folder, result, record, pace, master)
+    report.write(out / "report.json")
+    measured = Measured(report, record, record.curve(), pace)
+    return _checked(measured, data, out, rules) if check and result.ended else measured
+
+
+def _warm(network: Network, source: str, settings: Settings) -> None:
+    enough = threading.Event()
+
+    def watch(report: BatchReport) -> None:
+        if report.batch + 1 >= WARM_BATCHES:
+            enough.set()
+
+    with tempfile.TemporaryDirectory(prefix="nexmark-warm-") as folder:
+        own = Settings(settings.master, WARM_ROWS, settings.partitions, checkpoint=folder)
+        run(network, {"events": source}, {"result": lambda rows: None}, own, watch, enough)
+
+
+def _report(
+    query: str,
+    rules: Rules,
+    folder: EventFolder,
+    result: Result,
+    record: Record,
+    pace: Pace,
+    master: str | None,
+) -> RunReport:
+    local = re.fullmatch(r"local\[(\d+)\]", master or "")
+    cores = int(local[1]) if local else os.cpu_count() or 1
+    seconds = max(result.seconds, 1e-9)
+    share = 1.0 if result.ended or not folder.events else pace.events / folder.events
+    return RunReport(
+        query=query,
+        title=QUERIES[query].title,
+        profile=rules.profile,
+        lateness_ms=rules.lateness,
+        events=pace.events,
+        rows=result.totals.rows["result"],
+        seconds=result.seconds,
+        events_per_s=pace.events / seconds,
+        mb_per_s=folder.bytes * share / seconds / 1e6,
+        cores=cores,
+        events_per_s_and_core=pace.events / seconds / cores,
+        tuple_latency_s=latencies(record.latency),
+        output_matching=record.curve().described(),
+        late=sum(reasons["late"] for reasons in result.totals.discarded.values()),
+        rejected=result.totals.rejected,
+        ended=result.ended,
+        rate=pace.described(),
+    )
+
+
+def _checked(measured: Measured, data: Path, out: Path, rules: Rules) -> Measured:
+    # DuckDB is loaded for a check alone.
+    from aurora.nexmark.check import check
+
+    settings = {"lateness": rules.lateness, "dollars_to_euros": rules.dollars_to_euros}
+    agreement = check(measured.report.query, data, out / "result.jsonl", rules.profile, settings)
+    report = replace(measured.report, agrees=agreement.agrees, check=agreement.described())
+    report.write(out / "report.json")
+    return replace(measured, report=report, verdict=str(agreement))
