@@ -203,21 +203,31 @@ class _Job:
         source = DeliveredTraffic(str(delivered), str(hidden("ended")))
         kept: list[int] = []
 
-        def watched(report: BatchReport) -> None:
+        def go() -> None:
             assert driver.stdin is not None
+            self._started = time.monotonic()
+            driver.stdin.write("go\n")
+            driver.stdin.flush()
+
+        if self._clock.epoch() is not None:
+            # A run that goes on may have answered all that was delivered: its clock has been running all the time.
+            go()
+
+        def watched(report: BatchReport) -> None:
             if self._started is None:
-                self._started = time.monotonic()
-                driver.stdin.write("go\n")
-                driver.stdin.flush()
+                go()
             second = report.places["traffic"]["second"]
             # A batch answers the seconds before its place; a second is due when the clock gets there.
             behind = max(0.0, self._clock.now() - second) if second > 0 and not report.end else 0.0
             self._progress(report, behind)
             kept.append(second)
             _remove_seconds(delivered, kept[-3] if len(kept) > 2 else 0)
-            if driver.poll() not in (None, 0):
+
+        def ended() -> None:
+            if driver.wait() != 0:
                 self._stop.set()
 
+        threading.Thread(target=ended, daemon=True).start()
         try:
             done = self._run(source, self._clock, watched, began)
         finally:
