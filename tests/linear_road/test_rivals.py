@@ -74,7 +74,7 @@ def database(request):
     elif server.find_server() is None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "geteuid", lambda: 1000)
-            with pytest.raises(AuroraError, match="no PostgreSQL server on this machine .*: install it"):
+            with pytest.raises(AuroraError, match=r"no PostgreSQL server on this machine .*: install it"):
                 server.running_server().__enter__()
         yield None
     else:
@@ -128,10 +128,10 @@ def run(database, data, out, step=1.0, work=0.0, **options):
 @pytest.mark.parametrize(
     ("traffic", "step"),
     [
-        (crowd(1) + crowd(2, cars=300, first_car=2000) + corner_cases(), 6),
-        (crowd(3, seconds=200), 1),
+        (crowd(1, seconds=900) + crowd(2, cars=300, first_car=2000, seconds=600) + corner_cases(), 9),
+        (crowd(3, seconds=130), 1),
         # Cars come twice within a batch.
-        (crowd(4, seconds=200), 23),
+        (crowd(4, seconds=130), 23),
     ],
     ids=["long", "each second", "late"],
 )

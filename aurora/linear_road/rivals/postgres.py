@@ -21,8 +21,8 @@ _INDEXES = {
     "reports_1": "(time)",
 }
 _HISTORY_INDEXES = {"toll_history": "(vid, day, xway)", "segment_means": "(xway, dir, dow, seg, min)"}
-# A few rows looked up in large tables. For all the rest the planner, which never has seen the rows that have just come,
-# would guess too few of them and go through tables again and again.
+# A few rows looked up in large tables. The planner has never seen the rows that have just come, and guesses: too many
+# for these, and would hash the whole history; too few for all the rest, and would look them up one by one.
 _LOOKUPS = frozenset({"expenditures", "journeys"})
 
 
@@ -32,8 +32,9 @@ class PostgresDatabase:
     def __init__(self, address: str) -> None:
         self._lookups = psycopg.connect(address, autocommit=True)
         self._batches = psycopg.connect(address, autocommit=True)
-        self._batches.execute("set enable_nestloop = off")
-        self._batches.execute("set enable_mergejoin = off")
+        for connection, way in ((self._batches, "nestloop"), (self._lookups, "hashjoin")):
+            connection.execute(f"set enable_{way} = off".encode())
+            connection.execute("set enable_mergejoin = off")
         for table, columns in TABLES.items():
             self._batches.execute(f"create unlogged table {table} {columns}".encode())
         for table, columns in _INDEXES.items():

@@ -37,12 +37,17 @@ select m.time, m.vid, m.spd, m.xway, m.lane, m.dir, m.seg, m.pos, m.starts, m.en
     case when not m.enters then m.last_toll when m.lane = 4 then 0 else coalesce(q.toll, 0) end,
     case when m.enters and m.last_toll > 0 then m.last_toll end,
     case when m.last_spd is null then 1 else 0 end,
-    case when m.last_spd is null then m.spd else (m.spd - m.last_spd) * 0.5 end
+    case when m.last_spd is null then m.spd else cast(m.spd - m.last_spd as double precision) / 2 end
 from moved m left join quotes q on q.xway = m.xway and q.dir = m.dir and q.seg = m.seg and m.enters
 """
 }
 
 RECORD = {
+    # 3
+    "count": """
+insert into counts
+select xway, dir, seg, sum(cars), sum(speed) from {here} where time >= {first} group by xway, dir, seg
+""",
     "starts": "insert into {starts} select vid, time from {here} where time >= {first} and starts",
     # 9
     "charge": "insert into charges select vid, time, charged from {here} where time >= {first} and charged > 0",
@@ -133,8 +138,8 @@ from (
 """
 
 CLOSE = {
-    # 3: a car that began a trip in this minute, but was seen in it before, has more than its report 30 s earlier
-    # behind it: its speeds are gathered afresh.
+    # 3: a car that began a trip in this minute, but was seen in it before, has more behind it than its report 30 s
+    # earlier: what it was counted for is taken back, and its mean speeds are made from all of its reports.
     "statistics": """
 insert into statistics
 with minute as not materialized (
@@ -144,16 +149,19 @@ again as (
     select distinct s.vid from starts s join minute r on r.vid = s.vid and r.time < s.time
     where s.time >= {minute} * 60 - 60 and s.time < {minute} * 60
 ),
+theirs as (
+    select * from minute r where exists (select 1 from again a where a.vid = r.vid)
+),
 counted as (
-    select xway, dir, seg, cars, speed from minute r
-    where not exists (select 1 from again a where a.vid = r.vid)
+    select xway, dir, seg, cars, speed from counts
     union all
-    select xway, dir, seg, 1, cast(sum(spd) as double precision) / count(*) from minute r
-    where exists (select 1 from again a where a.vid = r.vid)
-    group by xway, dir, seg, vid
+    select xway, dir, seg, -cars, -speed from theirs
+    union all
+    select xway, dir, seg, 1, cast(sum(spd) as double precision) / count(*) from theirs group by xway, dir, seg, vid
 )
 select {minute}, xway, dir, seg, sum(cars), sum(speed) / sum(cars) from counted group by xway, dir, seg
 """,
+    "counts": "truncate counts",
     "accounts": """
 insert into accounts select vid, sum(toll) from charges group by vid
 on conflict (vid) do update set balance = accounts.balance + excluded.balance

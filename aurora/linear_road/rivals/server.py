@@ -17,7 +17,7 @@ import psycopg
 
 from aurora.errors import AuroraError
 
-__all__ = ["find_server", "running_server"]
+__all__ = ["ensure_server", "find_server", "running_server"]
 
 _MISSING = (
     "no PostgreSQL server on this machine (looked for postgres and initdb on PATH and in /usr/lib/postgresql): "
@@ -63,6 +63,11 @@ def _version(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
 
 
+def ensure_server(tell: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder with the server's programs, installed first where there is none and the machine allows it."""
+    return find_server() or _install(tell)
+
+
 def _install(tell: Callable[[str], None]) -> Path:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise AuroraError(_MISSING)
@@ -101,7 +106,7 @@ def _owner() -> dict[str, Any]:
 @contextmanager
 def running_server(tell: Callable[[str], None] = lambda _: None) -> Iterator[str]:
     """Yields the connection string of a server that nobody else sees; its folder goes with it."""
-    programs = find_server() or _install(tell)
+    programs = ensure_server(tell)
     owner = _owner()
     place = tempfile.gettempdir()
     folder = Path(tempfile.mkdtemp(prefix="aurora-pg-", dir=place if len(place) < _LONGEST else "/tmp"))

@@ -36,6 +36,8 @@ TABLES = {
             else false end))""",
     "reports_0": _REPORTS,
     "reports_1": _REPORTS,
+    # What the batches of this minute add to its statistics.
+    "counts": "(xway integer, dir smallint, seg smallint, cars integer, speed double precision)",
     # The first reports of trips.
     "starts_0": "(vid bigint, time integer)",
     "starts_1": "(vid bigint, time integer)",
