@@ -34,22 +34,23 @@ def read_rows(
     If not `exact`, times may be written in other ways than with three digits behind the point.
     """
     missing = [str(path) for path in files if not path.is_file()]
-    if missing or not files:
-        raise AuroraError(
-            f"there is no result to check at {', '.join(missing) or 'the place given'}: run the query first"
-        )
+    if missing:
+        raise AuroraError(f"there is no result to check at {', '.join(missing)}: run the query first")
     fields = answer.fields
     columns = ", ".join(f"{_extracted(name, kind, rules, exact)} AS {name}" for name, kind in fields.items())
     whole = " AND ".join(f"{name} IS NOT NULL" for name in fields)
     if "event" not in fields:
         whole += f" AND list_sort(json_keys(json)) = {sorted(fields)}"
     names = ", ".join(quoted(str(path)) for path in files)
+    lines = f"read_json_objects([{names}], format = 'newline_delimited', ignore_errors = true)"
+    # A system that finds nothing may write no file at all.
+    lines = lines if files else "(SELECT NULL::JSON AS json WHERE false)"
     base.execute(f"""
         CREATE TABLE {table} AS
         SELECT line, {", ".join(fields)}, CASE WHEN {whole} THEN NULL ELSE coalesce(json::VARCHAR, 'no JSON') END AS raw
         FROM (
             SELECT row_number() OVER () AS line, json, {columns}
-            FROM read_json_objects([{names}], format = 'newline_delimited', ignore_errors = true)
+            FROM {lines}
         )
     """)
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,8 @@ __all__ = ["REPORT", "Job", "System", "Timing", "event_files", "timed"]
 
 # The line with which a child tells its times.
 REPORT = "nexmark-times "
+# Seconds that a child has to end by itself after its report.
+FAREWELL = 30
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ def timed(
     """Runs a child that reports the seconds of its query; gives the whole time and that. Its words go to a log."""
     out.mkdir(parents=True, exist_ok=True)
     path = out.parent / f"{out.name}.log"
+    times: tuple[float, float] | None = None
     start = time.perf_counter()
     with open(path, "wb") as log:
         child = subprocess.Popen(
@@ -76,25 +80,31 @@ def timed(
             env={**os.environ, **(environment or {})},
             start_new_session=True,
         )
+        assert child.stdout is not None
         try:
-            printed, _ = child.communicate()
+            for line in child.stdout:
+                if line.startswith(REPORT.encode()):
+                    times = (
+                        time.perf_counter() - start,
+                        float(json.loads(line.removeprefix(REPORT.encode()))["job"]),
+                    )
         finally:
             # Whatever the child has started goes with it, also when this process is interrupted.
-            _end(child)
-    whole = time.perf_counter() - start
-    times = [line for line in printed.decode(errors="replace").splitlines() if line.startswith(REPORT)]
-    if child.returncode != 0 or not times:
+            _end(child, times is not None)
+    if child.returncode != 0 or times is None:
         raise AuroraError(f"{name} failed: {_cause(path)}; its log is {path}")
     path.unlink()
-    return whole, float(json.loads(times[-1].removeprefix(REPORT))["job"])
+    return times
 
 
-def _end(child: "subprocess.Popen[bytes]") -> None:
+def _end(child: "subprocess.Popen[bytes]", done: bool) -> None:
     try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+        if done:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(FAREWELL)
     finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 

@@ -1,0 +1,179 @@
+"""`nexmark compare`: several systems, the same queries over the same files, one after the other, results compared."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from aurora.errors import AuroraError
+from aurora.nexmark.check import Rules, check, contrast
+from aurora.nexmark.firehose import Settings
+from aurora.nexmark.firehose.folder import SUMMARY, generate
+from aurora.nexmark.rivals.measurement import Comparison, Measurement
+from aurora.nexmark.rivals.plot import plot_comparison
+from aurora.nexmark.rivals.system import Job, System, Timing, event_files
+
+__all__ = ["QUERIES", "SYSTEMS", "compare", "data_folder", "system_of"]
+
+QUERIES = tuple(f"q{number}" for number in range(9))
+SYSTEMS = ("aurora", "spark", "flink")
+# Some events come late, but none later than the queries allow: what the systems do with those differs.
+LATE, LATE_BY, LATENESS = 0.01, 3.0, 4_000
+
+
+def system_of(name: str) -> System:
+    """Loaded when asked for, because each brings much with it."""
+    if name == "aurora":
+        from aurora.nexmark.rivals.ourselves import Ourselves
+
+        return Ourselves()
+    if name == "spark":
+        from aurora.nexmark.rivals.spark_by_hand import SparkByHand
+
+        return SparkByHand()
+    if name == "flink":
+        from aurora.nexmark.rivals.flink import Flink
+
+        return Flink()
+    raise AuroraError(f"there is no system {name!r} to compare: there are {', '.join(SYSTEMS)}")
+
+
+def data_folder(
+    events: int, seed: int, out: Path, progress: Callable[[int], None] = lambda _events: None
+) -> Path:
+    """Makes the events to compare on, unless the folder has just these."""
+    settings = Settings("standard", seed, late=LATE, late_by=LATE_BY)
+    wanted = settings.described() | {"events": events, "format": "json"}
+    there = _summary(out)
+    if any(there.get(name) != value for name, value in wanted.items()):
+        generate(settings, events, out, progress=progress)
+    return out
+
+
+def compare(
+    queries: Sequence[str],
+    systems: Sequence[System],
+    data: Path,
+    out: Path,
+    *,
+    cores: int | None = None,
+    repeat: int = 1,
+    step: Callable[[str], None] = lambda _text: None,
+) -> Comparison:
+    """Runs each query on each system, nothing beside it; leaves comparison.json, comparison.png, and wrong results."""
+    unknown = [query for query in queries if query not in QUERIES]
+    if unknown or not queries:
+        raise AuroraError(
+            f"cannot compare {', '.join(unknown) or 'nothing'}: give some of {', '.join(QUERIES)}"
+        )
+    if repeat < 1:
+        raise AuroraError(f"--repeat must be at least 1, not {repeat}")
+    summary = _described(data)
+    cores = cores or os.cpu_count() or 1
+    for name in ("comparison.json", "comparison.png"):
+        (out / name).unlink(missing_ok=True)
+    measurements: list[Measurement] = []
+    same: dict[str, dict[str, bool]] = {}
+    for query in queries:
+        folder = out / "results" / query
+        found: dict[str, Timing] = {}
+        for system in systems:
+            job = Job(query, data, folder / system.name, Rules(lateness=LATENESS), cores)
+            measured, timing = _measured(system, job, summary["events"], repeat, step)
+            measurements.append(measured)
+            if timing is not None:
+                found[system.name] = timing
+        latest = measurements[-len(systems) :]
+        same[query] = _same(query, found, latest)
+        for measured in latest:
+            if measured.verdict != "differs":
+                shutil.rmtree(folder / measured.system, ignore_errors=True)
+        _remove_empty(folder)
+    _remove_empty(out / "results")
+    names = tuple(system.name for system in systems)
+    comparison = Comparison(tuple(queries), names, tuple(measurements), same, summary, cores)
+    plot_comparison(comparison, out / "comparison.png")
+    comparison.write(out / "comparison.json")
+    return comparison
+
+
+def _measured(
+    system: System, job: Job, events: int, repeat: int, step: Callable[[str], None]
+) -> tuple[Measurement, Timing | None]:
+    """The run with the median time, checked."""
+    query, name = job.query, system.name
+    if query in system.impossible:
+        step(f"{query} on {name}: impossible")
+        return Measurement(query, name, events, "impossible", note=system.impossible[query]), None
+    timings: list[Timing] = []
+    for number in range(repeat):
+        step(f"{query} on {name}" + (f", run {number + 1}" if repeat > 1 else ""))
+        shutil.rmtree(job.out, ignore_errors=True)
+        try:
+            timings.append(system.run(job))
+        except AuroraError as fault:
+            return Measurement(query, name, events, "failed", note=str(fault)), None
+    last = timings[-1]
+    middle = sorted(timings, key=lambda timing: timing.job)[(repeat - 1) // 2]
+    rules = job.rules
+    settings = {"dollars_to_euros": rules.dollars_to_euros, "lateness": rules.lateness}
+    agreement = check(query, job.data, last.results, rules.profile, settings, exact=False)
+    measured = Measurement(
+        query,
+        name,
+        events,
+        "agrees" if agreement.agrees else "differs",
+        middle.job,
+        middle.whole,
+        agreement.found,
+        "" if agreement.agrees else str(agreement),
+        tuple(timing.job for timing in timings),
+    )
+    return measured, last
+
+
+def _same(query: str, found: dict[str, Timing], measured: Sequence[Measurement]) -> dict[str, bool]:
+    """Whether each result is that of the first system; two that agree with the check are the same."""
+    first = measured[0].system
+    right = {each.system for each in measured if each.verdict == "agrees"}
+    return {
+        name: {name, first} <= right or contrast(query, found[first].results, timing.results).agrees
+        for name, timing in found.items()
+        if name != first and first in found
+    }
+
+
+def _described(data: Path) -> dict[str, Any]:
+    """What the data are: as generation.json says, or counted."""
+    files = event_files(data)
+    told = _summary(data)
+    if told.get("profile", "standard") != "standard":
+        raise AuroraError(
+            f"{data} is of the profile {told['profile']}: nexmark compare takes the standard one"
+        )
+    events = told.get("events") or sum(_lines(path) for path in files)
+    return told | {
+        "events": int(events),
+        "bytes": sum(path.stat().st_size for path in files),
+        "files": len(files),
+    }
+
+
+def _summary(data: Path) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = json.loads((data / SUMMARY).read_text())
+    except (OSError, ValueError):
+        return {}
+    return told
+
+
+def _lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 24), b""))
+
+
+def _remove_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
