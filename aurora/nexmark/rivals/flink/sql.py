@@ -5,6 +5,8 @@ run, because Flink takes no such stream into a window of rows. Here an auction c
 window over its bids then gives its closing price once, when it closes, and what follows is a stream without changes.
 """
 
+from typing import Any
+
 from aurora.nexmark.check import Rules
 
 __all__ = ["IMPOSSIBLE", "QUERIES", "statements"]
@@ -99,7 +101,7 @@ CLOSINGS = ("q4", "q6")
 IMPOSSIBLE: dict[str, str] = {}
 
 
-def statements(query: str, data: str, out: str, rules: Rules) -> dict[str, object]:
+def statements(query: str, data: str, out: str, rules: Rules) -> dict[str, Any]:
     """What the child carries out: tables and views, the closed auctions to sort if any, the query into its sink."""
     fields, select = QUERIES[query]
     moment = "moment" if query in CLOSINGS else "`dateTime`"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aurora.nexmark.rivals.system import Job, Timing, event_files, timed
 
-__all__ = ["SparkByHand"]
+__all__ = ["SparkByHand", "fill"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -37,7 +37,7 @@ class SparkByHand:
         shutil.rmtree(kept, ignore_errors=True)
         (kept / "input").mkdir(parents=True)
         try:
-            _fill(kept / "input", job)
+            fill(kept / "input", job)
             settings = SETTINGS | {"spark.sql.shuffle.partitions": str(job.cores)}
             work = asdict(job.rules) | {"query": job.query, "cores": job.cores, "settings": settings}
             work |= {"folder": str(kept / "input"), "out": str(job.out), "kept": str(kept)}
@@ -52,7 +52,7 @@ class SparkByHand:
         return Timing(whole, seconds, tuple(sorted(job.out.glob("part-*.json"))))
 
 
-def _fill(folder: Path, job: Job) -> None:
+def fill(folder: Path, job: Job) -> None:
     """The files, in the order in which Spark takes them (by their age), and the events that close every window."""
     files = event_files(job.data)
     ages = [path.stat().st_mtime_ns for path in files]
