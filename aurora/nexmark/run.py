@@ -6,7 +6,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -156,16 +156,17 @@ def run_query(
     pace = Pace(rate, folder.events, watch, tell)
     if rate is not None:
         tell(f"warming up; then {rate:,.0f} events a second")
-        _warm(network, folder.source, settings)
+        _warm(network, {"events": folder.source, **QUERIES[query].tables()}, settings)
     sinks = {"result": TextSink(str(out / "result.jsonl"), record)}
-    result = run(network, {"events": source}, sinks, settings, pace, stop)
+    sources = {"events": source, **QUERIES[query].tables()}
+    result = run(network, sources, sinks, settings, pace, stop)
     report = _report(query, rules, folder, result, record, pace, master)
     report.write(out / "report.json")
     measured = Measured(report, record, record.curve(), pace)
     return _checked(measured, data, out, rules) if check and result.ended else measured
 
 
-def _warm(network: Network, source: str, settings: Settings) -> None:
+def _warm(network: Network, sources: Mapping[str, Any], settings: Settings) -> None:
     enough = threading.Event()
 
     def watch(report: BatchReport) -> None:
@@ -174,7 +175,7 @@ def _warm(network: Network, source: str, settings: Settings) -> None:
 
     with tempfile.TemporaryDirectory(prefix="nexmark-warm-") as folder:
         own = Settings(settings.master, WARM_ROWS, settings.partitions, checkpoint=folder)
-        run(network, {"events": source}, {"result": lambda rows: None}, own, watch, enough)
+        run(network, sources, {"result": lambda rows: None}, own, watch, enough)
 
 
 def _report(

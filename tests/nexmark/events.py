@@ -69,9 +69,16 @@ def bid(chance: random.Random, auctions: int, persons: int, stamp: str) -> dict[
             [123, 1007, *(max(0, auctions + back) for back in (-4, -3, -2, -1, -1, 0, 1))]
         ),
         "bidder": chance.randrange(persons + 1),
-        "price": chance.choice([5, 10, 20, 30, 30, 40]),
-        "channel": "Apple",
-        "url": "https://a/b/c/item.htm",
+        "price": chance.choice([5, 10, 20, 30, 30, 40, 12_000, 2_000_000]),
+        "channel": chance.choice(["Apple", "baidu", "channel-7", "channel-9"]),
+        "url": chance.choice(
+            [
+                "https://a.b/c/d/e/item.htm?q=1&channel_id=77",
+                "https://a.b/c",
+                "x",
+                "https://a/b/c/d?channel_id=5",
+            ]
+        ),
         "dateTime": stamp,
-        "extra": "",
+        "extra": chance.choice(["", "cac", "b"]),
     }
