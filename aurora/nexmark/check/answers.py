@@ -1,27 +1,12 @@
 """The queries in DuckDB's SQL, over the tables of `events`: whole inputs at once, nothing incremental."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from aurora.errors import AuroraError
+from aurora.nexmark.check.answer import Answer
 from aurora.nexmark.check.events import FIELDS, kinds
+from aurora.nexmark.check.extension import EXTENSION
 from aurora.nexmark.check.rules import Rules
 
-__all__ = ["ANSWERS", "Answer", "answer_of"]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """How a query is answered, and its fields by kind: whole, real, text, time (in milliseconds) or event."""
-
-    fields: dict[str, str]
-    sql: Callable[[Rules], str]
-    # The fields of the events that it looks at, beside their times.
-    reads: tuple[str, ...]
-    # What the rows are ordered by, if their order is fixed; the answer has these columns too.
-    order: tuple[str, ...] = ()
-    # Whether late events are left out.
-    ordered: bool = True
+__all__ = ["ANSWERS", "answer_of"]
 
 
 def _pass_through(rules: Rules) -> str:
@@ -143,7 +128,7 @@ ANSWERS = {
     "q8": Answer(
         {"id": "whole", "name": "text", "window_start": "time"}, _new_users, ("id", "name", "seller")
     ),
-}
+} | EXTENSION
 
 
 def answer_of(query: str) -> Answer:

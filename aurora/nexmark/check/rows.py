@@ -8,7 +8,7 @@ import duckdb
 
 from aurora.errors import AuroraError
 from aurora.nexmark.check.agreement import Agreement, Difference, Row
-from aurora.nexmark.check.answers import Answer
+from aurora.nexmark.check.answer import Answer
 from aurora.nexmark.check.events import event_type, kinds, quoted
 from aurora.nexmark.check.rules import Rules
 
