@@ -2,6 +2,7 @@
 
 import typer
 
+from aurora.cli.linear_road_compare import compare
 from aurora.cli.linear_road_demo import demo
 from aurora.cli.linear_road_drive import drive
 from aurora.cli.linear_road_history import history
@@ -20,3 +21,4 @@ app.command("drive")(drive)
 app.command("run")(run)
 app.command("validate")(validate)
 app.command("rate")(rate)
+app.command("compare")(compare)
