@@ -11,9 +11,7 @@ from aurora.cli.linear_road_run import run
 from aurora.cli.linear_road_simulate import simulate
 from aurora.cli.linear_road_validate import validate
 
-app = typer.Typer(
-    no_args_is_help=True, help="The Linear Road benchmark: simulate, history, drive, run, validate."
-)
+app = typer.Typer(no_args_is_help=True, help="The Linear Road benchmark, from traffic to rating.")
 app.command("demo")(demo)
 app.command("simulate")(simulate)
 app.command("history")(history)

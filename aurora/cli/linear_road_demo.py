@@ -19,7 +19,9 @@ __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Gets the traffic, its history, and the run.")] = Path("linear-road-demo"),
+    out: Annotated[Path, typer.Option(help="Gets the traffic, its history, and the run.")] = Path(
+        "linear-road-demo"
+    ),
     expressways: Annotated[int, typer.Option(help="How many expressways (L).")] = 1,
     minutes: Annotated[int, typer.Option(help="How long the traffic is simulated.")] = 30,
     seed: Annotated[int, typer.Option(help="The same seed gives the same traffic.")] = 1,
@@ -40,7 +42,9 @@ def demo(
         Settings(expressways, minutes, seed), data, spread(spark_session("linear road").sparkContext)
     )
     queries = sum(traffic["counts"]["queries"].values())
-    tell(f"{traffic['counts']['reports']:,} reports of {traffic['counts']['cars']:,} cars, {queries:,} queries")
+    tell(
+        f"{traffic['counts']['reports']:,} reports of {traffic['counts']['cars']:,} cars, {queries:,} queries"
+    )
     tell("making ten weeks of history")
     make_history(None, data, expressways, seed)
     tell("running the network on Spark")

@@ -25,7 +25,8 @@ from aurora.network.text import read_network
 __all__ = ["check", "explain", "run_network"]
 
 NetworkFile = Annotated[
-    Path, typer.Argument(metavar="NETWORK", help="A network file, for example border.yaml, or module:function.")
+    Path,
+    typer.Argument(metavar="NETWORK", help="A network file, for example border.yaml, or module:function."),
 ]
 
 
