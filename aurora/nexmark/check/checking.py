@@ -35,7 +35,7 @@ def check(
     answer, rules = answer_of(query), Rules(profile, **(settings or {}))
     with _base() as base:
         read_rows(base, "found", _files(result), answer, rules, exact=exact)
-        load(base, data, rules, answer.reads)
+        load(base, data, rules, answer.reads, ordered=answer.ordered)
         # The order in which missing rows are shown, where the query has no order of its own.
         order = answer.order or [
             name for name, kind in answer.fields.items() if kind == "time" and answer.ordered
@@ -49,7 +49,7 @@ def check(
             "SELECT count(*) FILTER (late), count(*) FILTER (NOT whole) FROM arrived"
         ).fetchall()
         late, malformed = counts[0]
-        return replace(agreement, late=late if answer.ordered else 0, malformed=malformed)
+        return replace(agreement, late=late, malformed=malformed)
 
 
 def contrast(query: str, first: Path | Sequence[Path], second: Path | Sequence[Path]) -> Agreement:

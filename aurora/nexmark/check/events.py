@@ -42,19 +42,27 @@ def _type(field: str) -> str:
     return "TIMESTAMP" if field in TIMES else "BIGINT" if field in NUMBERS else "VARCHAR"
 
 
-def load(base: duckdb.DuckDBPyConnection, data: Path, rules: Rules, fields: Collection[str]) -> None:
+def load(
+    base: duckdb.DuckDBPyConnection,
+    data: Path,
+    rules: Rules,
+    fields: Collection[str],
+    *,
+    ordered: bool = True,
+) -> None:
     """Makes the table `arrived` of all lines and a view of each kind of event, with these fields and the following.
 
     `arrival` is the line's number in the order of the files, `whole` says that it is an event; `stamp` is its dateTime
     in milliseconds and `expiry` the auction's expires; `late` says that the event is more than the allowed lateness
-    behind the largest time before it.
+    behind the largest time before it; if not `ordered`, nothing is.
     """
     columns = ", ".join(f"{_kept(kind, rules, fields)} AS {kind}" for kind in kinds(rules))
     whole = " OR ".join(f"{kind} IS NOT NULL" for kind in kinds(rules))
     times = ", ".join(f"{kind}.dateTime" for kind in CLOCK)
+    late = f"coalesce(stamp < max(stamp) OVER before - {rules.lateness}, false)" if ordered else "false"
     base.execute(f"""
         CREATE TABLE arrived AS
-        SELECT *, {whole} AS whole, coalesce(stamp < max(stamp) OVER before - {rules.lateness}, false) AS late
+        SELECT *, {whole} AS whole, {late} AS late
         FROM (
             SELECT *, epoch_ms(coalesce({times})) AS stamp
             FROM (SELECT row_number() OVER () AS arrival, {columns} FROM {_reader(data, rules)})

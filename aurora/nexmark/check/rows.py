@@ -71,23 +71,24 @@ def compare(
     base: duckdb.DuckDBPyConnection, query: str, answer: Answer, expected: str, found: str, *, sequence: bool
 ) -> Agreement:
     """Compares two tables with the query's fields and `line`; the one that was found also has `raw`."""
-    exact = [name for name, kind in answer.fields.items() if kind != "real"]
     reals = [name for name, kind in answer.fields.items() if kind == "real"]
+    keys = {name: _key(name, kind) for name, kind in answer.fields.items() if kind != "real"}
     for table, readable in ((expected, ""), (found, "WHERE raw IS NULL")):
         # Equal rows are numbered, so that each has one partner; rows that differ in a real alone are partners too.
+        columns = ", ".join(["line", *reals, *(f"{key} AS {name}" for name, key in keys.items())])
+        turns = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join([*reals, 'line'])}"
         base.execute(f"""
-            CREATE OR REPLACE TABLE {table}_numbered AS
-            SELECT *, row_number() OVER (PARTITION BY {", ".join(exact)} ORDER BY {", ".join([*reals, "line"])}) AS nth
-            FROM {table} {readable}
+            CREATE TABLE {table}_numbered AS
+            SELECT *, row_number() OVER ({turns}) AS nth FROM (SELECT {columns} FROM {table} {readable})
         """)
-    partner = " AND ".join(f"e.{name} = f.{name}" for name in [*exact, "nth"])
+    partner = " AND ".join(f"e.{name} = f.{name}" for name in [*keys, "nth"])
     base.execute(f"""
-        CREATE OR REPLACE TABLE unlike AS
-        SELECT {_pair(answer)}, raw
+        CREATE TABLE unlike AS
+        SELECT e.line AS e_line, f.line AS f_line
         FROM {expected}_numbered AS e FULL JOIN {found}_numbered AS f ON {partner}
         WHERE e.line IS NULL OR f.line IS NULL{_apart(reals)}
-        UNION ALL BY NAME
-        SELECT f.line AS f_line, raw FROM {found} AS f WHERE raw IS NOT NULL
+        UNION ALL
+        SELECT NULL, line FROM {found} WHERE raw IS NOT NULL
     """)
     missing, extra, changed = _one(
         base,
@@ -96,10 +97,10 @@ def compare(
     )
     misplaced = 0
     if sequence and answer.order and not missing + extra + changed:
-        apart = "".join(f" OR e.{name} <> f.{name}" for name in exact) + _apart(reals)
+        apart = "".join(f" OR e.{name} <> f.{name}" for name in keys) + _apart(reals)
         base.execute(f"""
-            CREATE OR REPLACE TABLE unlike AS
-            SELECT {_pair(answer)}, NULL AS raw FROM {expected} AS e JOIN {found} AS f USING (line) WHERE false{apart}
+            INSERT INTO unlike
+            SELECT line, line FROM {expected} AS e JOIN {found} AS f USING (line) WHERE false{apart}
         """)
         (misplaced,) = _one(base, "SELECT count(*) FROM unlike")
     return Agreement(
@@ -110,12 +111,13 @@ def compare(
         extra=extra,
         changed=changed,
         misplaced=misplaced,
-        differences=_first(base, answer),
+        differences=_first(base, answer, expected, found),
     )
 
 
-def _pair(answer: Answer) -> str:
-    return ", ".join(f"{side}.{name} AS {side}_{name}" for side in "ef" for name in ("line", *answer.fields))
+def _key(name: str, kind: str) -> str:
+    """What stands for a field that must be equal: of whole events a digest, for they are long."""
+    return f"md5_number({name})" if kind == "event" else name
 
 
 def _apart(reals: list[str]) -> str:
@@ -125,27 +127,32 @@ def _apart(reals: list[str]) -> str:
     )
 
 
-def _first(base: duckdb.DuckDBPyConnection, answer: Answer) -> tuple[Difference, ...]:
-    """The first few differences, by their place in the result and then by the missing rows."""
+def _first(
+    base: duckdb.DuckDBPyConnection, answer: Answer, expected: str, found: str
+) -> tuple[Difference, ...]:
+    """The first few differences, by their place in the result or among what was expected."""
     shown = ", ".join(
-        f"strftime(make_timestamp_ms({side}_{name}), '%Y-%m-%d %H:%M:%S.%g') AS {side}_{name}"
+        f"strftime(make_timestamp_ms({side}.{name}), '%Y-%m-%d %H:%M:%S.%g') AS {side}_{name}"
         if kind == "time"
-        else f"{side}_{name}"
+        else f"{side}.{name} AS {side}_{name}"
         for side in "ef"
         for name, kind in answer.fields.items()
     )
     cursor = base.execute(f"""
-        SELECT e_line, f_line, raw, {shown} FROM unlike ORDER BY coalesce(f_line, e_line), e_line LIMIT {SHOWN}
+        SELECT e_line, f_line, raw, {shown}
+        FROM (SELECT * FROM unlike ORDER BY coalesce(f_line, e_line), e_line LIMIT {SHOWN})
+        LEFT JOIN {expected} AS e ON e.line = e_line LEFT JOIN {found} AS f ON f.line = f_line
+        ORDER BY coalesce(f_line, e_line), e_line
     """)
     columns = [column[0] for column in cursor.description or []]
-    found = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     return tuple(
         Difference(
             expected=None if row["e_line"] is None else _side(row, "e", answer),
             found=None if row["f_line"] is None else _side(row, "f", answer),
             line=row["f_line"],
         )
-        for row in found
+        for row in rows
     )
 
 
