@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -141,6 +143,29 @@ def test_the_cause_of_a_fault_is_told_in_a_line(tmp_path: Path) -> None:
         timed(child(java), tmp_path / "out", "it")
     with pytest.raises(AuroraError, match="it failed: it said nothing"):
         timed(child("pass"), tmp_path / "out", "it")
+
+
+CHILD = "import os, signal; print(os.getpid(), file=open({path!r}, 'w'), flush=True); signal.pause()"
+PARENT = """from pathlib import Path
+from aurora.nexmark.rivals.system import timed
+timed({command!r}, Path({out!r}), "it")"""
+
+
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, -signal.SIGINT)])
+def test_children_end_with_their_parent(tmp_path: Path, sign: signal.Signals, status: int) -> None:
+    path = tmp_path / "pid"
+    os.mkfifo(path)
+    command = child(CHILD.format(path=str(path)))
+    parent = subprocess.Popen(
+        child(PARENT.format(command=command, out=str(tmp_path / "out"))),
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    number = int(path.read_text())
+    parent.send_signal(sign)
+    assert parent.wait(60) == status
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
 
 
 def test_an_old_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

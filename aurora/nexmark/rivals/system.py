@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -71,7 +73,7 @@ def timed(
     path = out.parent / f"{out.name}.log"
     times: tuple[float, float] | None = None
     start = time.perf_counter()
-    with open(path, "wb") as log:
+    with _orderly_end(), open(path, "wb") as log:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -95,6 +97,19 @@ def timed(
         raise AuroraError(f"{name} failed: {_cause(path)}; its log is {path}")
     path.unlink()
     return times
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Makes a plain kill of this process an exception, so that its children end too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end(child: "subprocess.Popen[bytes]", done: bool) -> None:
