@@ -1,15 +1,19 @@
 """The relational systems give the answers of the plain rules, however the seconds come together."""
 
 import os
+import re
 from collections import defaultdict
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from aurora.errors import AuroraError
 from aurora.linear_road.drive import FolderReceiver, drive
+from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals import server, systems
 from aurora.linear_road.rivals.duck import DuckDatabase
+from aurora.linear_road.rivals.feed import driven
 from aurora.linear_road.rivals.lines import mend, plain
 from aurora.linear_road.rivals.postgres import PostgresDatabase
 from aurora.linear_road.rivals.procedure import Arrival
@@ -237,6 +241,26 @@ def test_a_system_that_is_hopelessly_late_gives_up(database, tmp_path, monkeypat
     assert report.tuples < len(data.read_text().splitlines())
 
 
+def test_the_real_driver_and_clock(tmp_path):
+    traffic = Traffic()
+    traffic.car(1, 0, [(10, 0, 5)])
+    traffic.car(2, 1, [(11, 0, 5)])
+    data = write(tmp_path / "data.csv", traffic.lines())
+    report = Relational(DuckDatabase()).run(Input(data), tmp_path / "out", Telling())
+    answers, responses = read_output(tmp_path / "out" / "output.csv")
+    assert answers["0"] == {(1, 0): (-1, 0), (2, 1): (-1, 0)}
+    assert all(0 <= response < 30 for response in responses)
+    assert report.ended and report.seconds >= 1
+
+
+def test_what_stops_the_driver_stops_the_run(tmp_path):
+    data = write(tmp_path / "data.csv", crowd(6, cars=5, seconds=100).lines())
+    found = survey(data)
+    data.unlink()
+    with pytest.raises(AuroraError, match="no data at"), driven(data, found, 1, tmp_path):
+        pass
+
+
 def test_lines_that_only_a_database_takes_for_numbers():
     assert plain(b"0,-1,23\n")
     for odd in (b"1e3\n", b"5.0\n", b" 5\n", b'"5"\n', b"+5\n", b"5\r\n"):
@@ -266,6 +290,19 @@ def test_a_server_is_looked_for_on_the_path_and_where_packages_put_it(tmp_path, 
     assert server.find_server(tmp_path) == tmp_path / "14" / "bin"
     monkeypatch.setenv("PATH", str(tmp_path / "9.6" / "bin"))
     assert server.find_server(tmp_path) == tmp_path / "9.6" / "bin"
+
+
+def test_the_server_goes_with_an_interrupt(database):
+    """Whatever it started and stored is gone; it was reached through a folder of its own."""
+    if not isinstance(database, PostgresDatabase):
+        return
+    with pytest.raises(KeyboardInterrupt), server.running_server() as address:
+        folder = Path(re.search(r"host=(\S+)", address)[1])
+        process = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+        assert folder.stat().st_mode & 0o077 == 0
+        raise KeyboardInterrupt
+    assert not folder.exists()
+    assert not Path(f"/proc/{process}").exists()
 
 
 def test_without_a_server_the_user_is_told_what_to_install(monkeypatch):

@@ -21,7 +21,7 @@ insert into {here}
 with earlier as (
     select * from {before} b
     where time between {first} - 30 and {last} - 30
-        and not exists (select 1 from starts s where s.vid = b.vid and s.time > b.time)
+        and not exists (select 1 from starts s where s.vid = b.vid and s.time > b.time and s.time > {first} - 30)
 ),
 moved as (
     select r.*, b.vid is null as starts, b.vid is null or b.seg <> r.seg as enters, b.toll as last_toll,
@@ -146,8 +146,8 @@ with minute as not materialized (
     select * from reports where time >= {minute} * 60 - 60 and time < {minute} * 60
 ),
 again as (
-    select distinct s.vid from starts s join minute r on r.vid = s.vid and r.time < s.time
-    where s.time >= {minute} * 60 - 60 and s.time < {minute} * 60
+    select distinct vid from minute r
+    where exists (select 1 from starts s where s.vid = r.vid and s.time > r.time and s.time < {minute} * 60)
 ),
 theirs as (
     select * from minute r where exists (select 1 from again a where a.vid = r.vid)

@@ -82,7 +82,8 @@ class Aurora:
                 tell=telling.tell,
                 stop=stop,
             )
-        if stop.is_set() and not report.notes:
+        # A run that is given up sets the event as well, and says so.
+        if stop.is_set() and not any(note.startswith("given up") for note in report.notes):
             raise KeyboardInterrupt
         return report
 
@@ -107,10 +108,12 @@ class Relational:
         notes = [note] if (note := histories.note()) else []
         out.mkdir(parents=True, exist_ok=True)
         empty(self._database)
-        if self._remembered != (histories, given.today):
+        # Slices of the same data have links to the same histories.
+        wanted = (*(path and path.resolve() for path in (histories.toll, histories.segment)), given.today)
+        if self._remembered != wanted:
             telling.tell(f"{self.name}: loading the histories")
             self._database.remember(histories, given.today)
-            self._remembered = (histories, given.today)
+            self._remembered = wanted
         copies = found.replication(given.replicate)
         procedure = Procedure(self._database, copies.vid_step, copies.xways)
         scratch = Path(tempfile.mkdtemp(prefix=".feed-", dir=out))
