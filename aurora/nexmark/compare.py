@@ -15,7 +15,7 @@ from aurora.nexmark.rivals.measurement import Comparison, Measurement
 from aurora.nexmark.rivals.plot import plot_comparison
 from aurora.nexmark.rivals.system import Job, System, Timing, event_files
 
-__all__ = ["QUERIES", "SYSTEMS", "compare", "data_folder", "system_of"]
+__all__ = ["QUERIES", "SYSTEMS", "compare", "data_folder", "known", "system_of"]
 
 QUERIES = tuple(f"q{number}" for number in range(9))
 SYSTEMS = ("aurora", "spark", "flink")
@@ -38,6 +38,16 @@ def system_of(name: str) -> System:
 
         return Flink()
     raise AuroraError(f"there is no system {name!r} to compare: there are {', '.join(SYSTEMS)}")
+
+
+def known(queries: Sequence[str]) -> list[str]:
+    """The queries, each once, if they can all be compared."""
+    unknown = [query for query in queries if query not in QUERIES]
+    if unknown or not queries:
+        raise AuroraError(
+            f"cannot compare {', '.join(unknown) or 'nothing'}: give some of {', '.join(QUERIES)}"
+        )
+    return list(dict.fromkeys(queries))
 
 
 def data_folder(
@@ -63,11 +73,7 @@ def compare(
     step: Callable[[str], None] = lambda _text: None,
 ) -> Comparison:
     """Runs each query on each system, nothing beside it; leaves comparison.json, comparison.png, and wrong results."""
-    unknown = [query for query in queries if query not in QUERIES]
-    if unknown or not queries:
-        raise AuroraError(
-            f"cannot compare {', '.join(unknown) or 'nothing'}: give some of {', '.join(QUERIES)}"
-        )
+    queries = known(queries)
     if repeat < 1:
         raise AuroraError(f"--repeat must be at least 1, not {repeat}")
     summary = _described(data)

@@ -38,9 +38,7 @@ def plot_comparison(comparison: Comparison, path: Path) -> None:
         f"NEXMark, {events:,} events of JSON on {comparison.cores} cores (more is better)", fontsize=10
     )
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        frameon=False, ncols=len(comparison.systems), loc="upper right", bbox_to_anchor=(1, 1.0), fontsize=8
-    )
+    figure.legend(frameon=False, ncols=len(comparison.systems), loc="outside lower center", fontsize=8)
     axes.margins(y=0.15)
     partial = path.with_suffix(".partial")
     figure.savefig(partial, format="png", dpi=150)
