@@ -149,9 +149,13 @@ class Commits:
         moved: dict[str, int] = {}
         for name, sink in self._sinks.items():
             own = [part for part in parts if part["output"] == name]
-            if own and isinstance(sink, PartSink):
+            if not own:
+                continue
+            if isinstance(sink, PartSink):
                 sink.commit(batch, own)
-                moved[name] = sum(part["rows"] for part in own)
+            elif isinstance(sink, TextSink):
+                self.totals.sizes[sink.path] = sink.take(own, self.totals.sizes[sink.path])
+            moved[name] = sum(part["rows"] for part in own)
         return moved
 
     def _reject(self, trains: list[Train]) -> int:
@@ -164,5 +168,5 @@ class Commits:
 
     def finish(self) -> None:
         for sink in self._sinks.values():
-            if isinstance(sink, PartSink):
+            if isinstance(sink, PartSink | TextSink):
                 sink.finish()

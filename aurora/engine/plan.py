@@ -51,6 +51,13 @@ class Plan:
     def has_timeouts(self) -> bool:
         return any(getattr(box.operator, "timeout", None) is not None for s in self.stages for box in s.boxes)
 
+    def in_order(self, output: str) -> bool:
+        """Whether each train of an output is all before or all behind the others of its batch."""
+        made = self.made_in[dict(self.outputs)[output]]
+        if made == 0:
+            return len(self.inputs) == 1
+        return all(entry.spread == () for entry in self.entries if entry.stage == made)
+
     def with_tables(self, tables: dict[str, object]) -> "Plan":
         """The plan with the rows of its static tables, which ride inside the boxes that use them."""
         stages = []

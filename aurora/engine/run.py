@@ -161,7 +161,12 @@ class _Bound:
                 streams[name] = source
                 receivers += [receiver] if receiver else []
         buckets = _buckets(checkpoint, settings)
-        parts = {name: sink for name, sink in opened.items() if isinstance(sink, PartSink)}
+        parts = {
+            name: sink
+            for name, sink in opened.items()
+            if isinstance(sink, PartSink)
+            or (isinstance(sink, TextSink) and _in_tasks(name, sink, plan, settings))
+        }
         job = Job(plan, buckets, parts, _scratch(checkpoint))
         pieces = max(2, _cores(settings.master))
         return _Bound(job, Admission(job, streams, settings.batch, pieces), opened, receivers, checkpoint)
@@ -209,6 +214,12 @@ def _checkpoint(plan: Plan, sinks: dict[str, Sink], settings: Settings) -> Path:
         )
     owner.write_text(mark)
     return folder
+
+
+def _in_tasks(name: str, sink: TextSink, plan: Plan, settings: Settings) -> bool:
+    """Whether the tasks may make the lines of a file: they and this process must see the same disk."""
+    local = settings.master is None or settings.master.startswith("local")
+    return sink.in_tasks and local and name != REJECTS_SINK and plan.in_order(name)
 
 
 def _buckets(checkpoint: Path, settings: Settings) -> int:

@@ -12,6 +12,7 @@ from aurora.algebra.turn import Moment
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.text import TextSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
@@ -55,7 +56,7 @@ class Job:
 
     plan: Plan
     buckets: int
-    parts: dict[str, PartSink]
+    parts: dict[str, PartSink | TextSink]
     scratch: str
 
     def loaded(

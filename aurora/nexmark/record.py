@@ -12,7 +12,7 @@ from aurora import json_lines
 from aurora.nexmark.metrics import Curve, Results, numeric_distance, row_distance, set_distance
 from aurora.nexmark.queries import Measure
 
-__all__ = ["Record"]
+__all__ = ["Lines", "Record"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,20 +31,37 @@ class _Delivery:
     value: npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a result; without nulls an event is what it was."""
+
+    nulls: bool = True
+
+    def __call__(self, rows: pa.RecordBatch, arrived: Ints) -> bytes:
+        return json_lines(rows, digits=3, nulls=self.nulls)
+
+
 class Record:
     """Encodes the rows of a result, for a TextSink, and notes their times."""
 
     def __init__(self, measure: Measure, nulls: bool = True, clock: Callable[[], int] = _wall) -> None:
         self._measure = measure
-        self._nulls = nulls
+        self._lines = Lines(nulls)
         self._clock = clock
         self._deliveries: list[_Delivery] = []
 
     def __call__(self, rows: pa.RecordBatch, arrived: Ints) -> bytes:
-        lines = json_lines(rows, digits=3, nulls=self._nulls)
+        lines = self._lines(rows, arrived)
         key, value = (self._column(rows, name) for name in (self._measure.key, self._measure.value))
         self._deliveries.append(_Delivery(self._clock(), arrived, key.astype(np.int64), value))
         return lines
+
+    def came(self, rows: int, began: int) -> None:
+        """Notes rows that others have written, of events that came when their batch began."""
+        nothing = np.empty(0, np.int64)
+        self._deliveries.append(
+            _Delivery(self._clock(), np.full(rows, began), nothing, nothing.astype(float))
+        )
 
     def _column(self, rows: pa.RecordBatch, name: str | None) -> npt.NDArray[np.float64]:
         if name is None:

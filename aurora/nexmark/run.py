@@ -15,7 +15,7 @@ from aurora import BatchReport, Network, Paced, Result, Settings, TextSink, run
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.metrics import Curve, latencies
 from aurora.nexmark.queries import QUERIES, Rules, query_network
-from aurora.nexmark.record import Record
+from aurora.nexmark.record import Lines, Record
 
 __all__ = ["Measured", "Progress", "RunReport", "run_query"]
 
@@ -77,7 +77,10 @@ class Measured:
 
 
 class Pace:
-    """Follows how many events are answered, and says so where a run falls behind the rate that it was asked for."""
+    """Follows how many events are answered, and says so where a run falls behind the rate that it was asked for.
+
+    With a `record` it notes there what tasks have written.
+    """
 
     def __init__(
         self,
@@ -85,8 +88,11 @@ class Pace:
         total: int | None,
         watch: Callable[[Progress], None],
         tell: Callable[[str], None],
+        record: Record | None = None,
     ) -> None:
         self.rate = rate
+        self._record = record
+        self._batch_began: int | None = None
         self.moments: list[tuple[int, int]] = []
         self.began: int | None = None
         self.largest_lag = 0.0
@@ -99,6 +105,10 @@ class Pace:
         place = report.places["events"]
         now = time.time_ns() // 1_000_000
         self.moments.append((now, place["row"]))
+        if self._record is not None and report.rows.get("result"):
+            began = self._batch_began or now - round(report.seconds * 1000)
+            self._record.came(report.rows["result"], began)
+        self._batch_began = now
         lag = 0.0
         if self.rate is not None:
             self.began = place["began"]
@@ -152,12 +162,16 @@ def run_query(
     source: Any = folder.source if rate is None else Paced(folder.source, rate)
     out.mkdir(parents=True, exist_ok=True)
     (out / "report.json").unlink(missing_ok=True)
-    record = Record(QUERIES[query].measure, nulls=query != "q0")
-    pace = Pace(rate, folder.events, watch, tell)
+    measure, nulls = QUERIES[query].measure, query != "q0"
+    record = Record(measure, nulls)
+    # Where nothing but the number of rows matters, and no event has a time of its own, the tasks write the lines.
+    in_tasks = rate is None and measure.kind == "rows"
+    pace = Pace(rate, folder.events, watch, tell, record if in_tasks else None)
     if rate is not None:
         tell(f"warming up; then {rate:,.0f} events a second")
         _warm(network, {"events": folder.source, **QUERIES[query].tables()}, settings)
-    sinks = {"result": TextSink(str(out / "result.jsonl"), record)}
+    lines = Lines(nulls) if in_tasks else record
+    sinks = {"result": TextSink(str(out / "result.jsonl"), lines, in_tasks=in_tasks)}
     sources = {"events": source, **QUERIES[query].tables()}
     result = run(network, sources, sinks, settings, pace, stop)
     report = _report(query, rules, folder, result, record, pace, master)

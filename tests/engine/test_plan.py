@@ -41,6 +41,16 @@ def test_neighbours_with_a_common_key_share_a_stage() -> None:
     assert stages(CHAIN) == [["pick"], ["one", "back", "two"], ["all", "tail"]]
 
 
+def test_outputs_in_one_place_are_in_order() -> None:
+    network = from_text(CHAIN)
+    for name, stream in {"picked": "pick", "early": "one", "last": "all"}.items():
+        network.output(name, network.stream(stream))
+    plan = plan_network(network)
+    # Spread by g the trains of a batch interleave; where tuples are read and in one bucket they do not.
+    found = {name: plan.in_order(name) for name in network.outputs}
+    assert found == {"out": True, "picked": True, "early": False, "last": True}
+
+
 def test_unfused_each_keyed_box_has_a_stage() -> None:
     assert stages(CHAIN, fuse=False) == [["pick"], ["one", "back"], ["two"], ["all"], ["tail"]]
 

@@ -122,3 +122,22 @@ def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
 def test_the_path_tells_file_from_folder(tmp_path: Path, address: str, kind: type, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert isinstance(open_sink("out", address, SCHEMA), kind)
+
+
+def test_lines_of_tasks_are_taken_in_order(tmp_path: Path) -> None:
+    sink = TextSink(
+        str(tmp_path / "out.txt"), lambda rows, _: b"%d\n" % rows["i"][0].as_py(), b"head\n", True
+    )
+    size = sink.prepare(None)
+    parts = []
+    for number in (3, 1, 2):
+        train = Train(pa.record_batch({"i": [number]}), np.zeros(1, np.int64), np.array([[number]]))
+        parts.append(sink.write(train))
+    assert (tmp_path / "out.txt").read_text() == "head\n"
+    size = sink.take(parts[:2], size)
+    assert (tmp_path / "out.txt").read_text() == "head\n1\n3\n"
+    # A run that is killed now leaves a part that nobody takes, and lines beyond the commit.
+    with open(tmp_path / "out.txt", "a") as file:
+        file.write("more")
+    assert sink.prepare(size) == size and (tmp_path / "out.txt").read_text() == "head\n1\n3\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]

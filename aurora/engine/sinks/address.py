@@ -57,8 +57,8 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     if not whole:
         return PartSink(path, kind)
     if kind == "csv":
-        return TextSink(path, _csv_lines, csv_header(schema.arrow()))
-    return TextSink(path, _json_lines)
+        return TextSink(path, _csv_lines, csv_header(schema.arrow()), in_tasks=True)
+    return TextSink(path, _json_lines, in_tasks=True)
 
 
 def _csv_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
