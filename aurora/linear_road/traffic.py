@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 # Rows are numbered by bytes, which need not be counted: later lines have larger numbers, and that is all they need.
 BYTES_A_LINE = 50
 # A batch of the stored files is made as long as about so many milliseconds of work, from the first to the longest.
-WORK, FIRST = 1500, 50_000
+WORK, FIRST = 2500, 100_000
 
 
 @dataclass(frozen=True)
