@@ -171,9 +171,17 @@ _DELIVERED = re.compile(r"second-(\d+)\.csv")
 
 
 def delivered_seconds(folder: str | Path) -> list[int]:
-    """The seconds whose files are there, ascending."""
+    """The seconds whose files are there, ascending: none is missing before the last.
+
+    A file that comes while a folder is listed may be left out, and a later one not; so the folder is listed twice.
+    """
+    last = max(_listed(folder), default=-1)
+    return sorted(second for second in _listed(folder) if second <= last)
+
+
+def _listed(folder: str | Path) -> list[int]:
     found = (_DELIVERED.fullmatch(entry.name) for entry in os.scandir(folder))
-    return sorted(int(match[1]) for match in found if match)
+    return [int(match[1]) for match in found if match]
 
 
 @dataclass(frozen=True)
