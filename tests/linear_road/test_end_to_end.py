@@ -22,7 +22,10 @@ from aurora.linear_road.history import make_history
 from aurora.linear_road.validate import validate
 from tests.spec import linear_road as spec
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "linear-road.md").read_text()
+DOCUMENT, OWN = (
+    (Path(__file__).parents[2] / "docs" / name).read_text()
+    for name in ("linear-road.md", "linear-road-on-aurora.md")
+)
 
 
 def call(*words):
@@ -126,8 +129,8 @@ def test_the_engine_in_the_document_gets_the_verdict_in_the_document(spark, simu
 
 
 def test_the_commands_in_the_document_exist():
-    commands = re.findall(r"^aurora linear-road (.*?)(?: &)?$", DOCUMENT, re.MULTILINE)
-    assert len(commands) >= 7
+    commands = re.findall(r"^aurora linear-road (.*?)(?: &)?$", DOCUMENT + OWN, re.MULTILINE)
+    assert len(commands) >= 11
     group = get_command(app).commands["linear-road"]
     for command in commands:
         name, *words = shlex.split(command)

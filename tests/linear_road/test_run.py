@@ -14,7 +14,11 @@ from tests.engine.processes import aurora, cluster, committed, kill, wait_for
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
 
-BAD = ["0,600,1,50", "2,600,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1", "0,600,1,150,0,1,0,3,16000,-1,-1,-1,-1,-1,-1"]
+BAD = [
+    "0,600,1,50",
+    "2,600,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1",
+    "0,600,1,150,0,1,0,3,16000,-1,-1,-1,-1,-1,-1",
+]
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,9 @@ class LocalRun:
                         stored[key] = value
                         self.written += value.nbytes
 
-    def _stage(self, number: int, arrived: Any, state: State, moment: Moment, waiting: Any, bucket: int) -> None:
+    def _stage(
+        self, number: int, arrived: Any, state: State, moment: Moment, waiting: Any, bucket: int
+    ) -> None:
         here, counts = run_stage(self.plan, number, arrived, state, moment, bucket == 0)
         for box, count in counts.items():
             self.nanoseconds[box] = self.nanoseconds.get(box, 0) + count.nanoseconds
