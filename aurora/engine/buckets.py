@@ -1,6 +1,7 @@
 """Buckets: where a tuple goes by the hash of its key."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -8,14 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.train import Train
-from aurora.engine.plan import Spread
+
+if TYPE_CHECKING:
+    from aurora.engine.plan import Spread
 
 __all__ = ["labels", "split"]
 
 Hashes = npt.NDArray[np.uint64]
 
 
-def split(train: Train, spread: Spread, buckets: int) -> list[tuple[int, Train]]:
+def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train]]:
     """The part of a train for each bucket; without key fields all of it goes to bucket 0."""
     if len(train) == 0:
         return []

@@ -9,7 +9,8 @@ import gc
 from pyspark.daemon import manager
 
 import aurora.engine.processor
-import aurora.engine.reader  # noqa: F401
+import aurora.engine.reading
+import aurora.engine.stop  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

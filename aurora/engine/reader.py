@@ -1,33 +1,31 @@
-"""The Spark source: reads all inputs of a network, runs the boxes without state, and loads trains for the buckets.
+"""The Spark source: says which tuples make a batch, and cuts them into pieces for the tasks.
 
 One source for all inputs, so that one offset says which tuples a batch holds: arrival numbers follow from it, and a
-batch that is run again is the same batch.
+batch that is run again is the same batch. What it takes to read them is loaded in the tasks only.
 """
 
 import base64
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment, State
-from aurora.engine.buckets import labels
-from aurora.engine.projection import narrowed
-from aurora.engine.sources.source import REJECTS, Cursor, Piece, Portion, Source
-from aurora.engine.stage import run_stage
-from aurora.engine.wagons import PLACES, REJECTED, SINKS, SQL, Job, Wagon, to_arrow
-from aurora.network.network import Port
+from aurora.engine.parcel import Parcel
 
-__all__ = ["Admission", "TrainSource", "packed"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
+    from aurora.algebra.turn import Moment
+    from aurora.engine.sources.source import Cursor, Piece, Source
+    from aurora.engine.wagons import Job
+
+__all__ = ["Admission", "Task", "TrainSource", "packed"]
+
+SQL = "bucket int, stage int, lane int, payload binary"
 TICK = 200
 
 
@@ -35,10 +33,16 @@ TICK = 200
 class Admission:
     """What the reader must know: the job, a source for each input, and how many rows of each make a batch."""
 
-    job: Job
-    sources: dict[str, Source]
+    job: "Parcel[Job]"
+    sources: "dict[str, Source]"
     rows: int
     pieces: int
+    has_timeouts: bool
+    buckets: int
+
+    @staticmethod
+    def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
+        return Admission(Parcel(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
 
     def first(self) -> dict[str, Any]:
         return {
@@ -62,7 +66,7 @@ class Admission:
         }
         end = all(source.finished(places[name]) for name, source in self.sources.items())
         live = any(source.live for source in self.sources.values())
-        tick = live and self.job.plan.has_timeouts and wall - start["wall"] >= TICK
+        tick = live and self.has_timeouts and wall - start["wall"] >= TICK
         if places == start["inputs"] and not end and not tick:
             return start
         rows = max(places[name]["row"] - start["inputs"][name]["row"] for name in places)
@@ -73,16 +77,16 @@ class Admission:
 
 
 @dataclass(frozen=True)
-class _Task(InputPartition):
+class Task(InputPartition):
     """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places."""
 
-    moment: Moment
+    moment: "Moment"
     wall: int
     label: int = 0
     input: int = 0
-    start: Cursor | None = None
-    piece: Piece | None = None
-    places: dict[str, Cursor] | None = None
+    start: "Cursor | None" = None
+    piece: "Piece | None" = None
+    places: "dict[str, Cursor] | None" = None
 
 
 class TrainSource(DataSource):
@@ -98,52 +102,37 @@ class TrainSource(DataSource):
 
 
 class TrainReader(DataSourceStreamReader):
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: "Parcel[Admission]") -> None:
         self._admission = admission
 
     def initialOffset(self) -> dict[str, Any]:
-        return self._admission.first()
+        return self._admission.open().first()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        return self._admission.next(start, time.time_ns() // 1_000_000)
+        return self._admission.open().next(start, time.time_ns() // 1_000_000)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[_Task]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
+        from aurora.algebra.turn import Moment
+        from aurora.engine.buckets import labels
+
+        admission = self._admission.open()
         moment = Moment(end["now"], start["number"], end["end"])
-        tasks = [_Task(moment, end["wall"], places=end["inputs"])]
+        tasks = [Task(moment, end["wall"], places=end["inputs"])]
         # What needs no stage on its way to the sinks is spread over all of them.
-        marks = labels(self._admission.job.buckets)
-        for index, (name, source) in enumerate(self._admission.sources.items()):
+        marks = labels(admission.buckets)
+        for index, (name, source) in enumerate(admission.sources.items()):
             before, after = start["inputs"][name], end["inputs"][name]
-            for piece in source.pieces(before, after, self._admission.pieces):
+            for piece in source.pieces(before, after, admission.pieces):
                 label = marks[len(tasks) % len(marks)]
-                tasks.append(_Task(moment, end["wall"], label, index, before, piece))
+                tasks.append(Task(moment, end["wall"], label, index, before, piece))
         return tasks
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Task)
-        job = self._admission.job
-        if partition.piece is None:
-            places = Wagon(0, SINKS, PLACES, json.dumps(partition.places).encode())
-            yield to_arrow([*job.tokens(1, partition.moment), places])
-            return
-        name, schema = job.plan.inputs[partition.input]
-        portion = partition.piece.read(schema)
-        train = self._numbered(portion, partition)
-        here, counts = run_stage(job.plan, 0, {Port(name): [train]}, State(), partition.moment)
-        wagons = list(job.loaded(0, here, counts, partition.label))
-        if portion.rejects:
-            wagons.append(Wagon(partition.label, SINKS, REJECTED, _rejects(name, portion, train)))
-        if wagons:
-            yield to_arrow(wagons)
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from aurora.engine.reading import carry_out
 
-    def _numbered(self, portion: Portion, task: _Task) -> Train:
-        """Arrival numbers: row by row through all inputs, behind those of the batches before."""
-        assert task.start is not None
-        inputs = len(self._admission.sources)
-        keys = task.moment.before + 1 + (portion.numbers - task.start["row"]) * inputs + task.input
-        rows = narrowed(portion.rows, self._admission.job.plan.inputs[task.input][1])
-        arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
-        return Train(rows, arrived, keys[None])
+        assert isinstance(partition, Task)
+        admission = self._admission.open()
+        yield from carry_out(partition, admission.job.open(), len(admission.sources))
 
     def commit(self, end: dict[str, Any]) -> None:
         pass
@@ -152,16 +141,6 @@ class TrainReader(DataSourceStreamReader):
         pass
 
 
-def _rejects(name: str, portion: Portion, train: Train) -> bytes:
-    rows = [
-        {"source": name, "file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text}
-        for bad in portion.rejects
-    ]
-    batch = pa.RecordBatch.from_pylist(rows, REJECTS.arrow())
-    line = np.array([bad.line for bad in portion.rejects], np.int64)
-    return Train(batch, np.zeros(len(rows), np.int64), line[None]).to_bytes()
-
-
 def packed(admission: Admission) -> str:
     """The admission as an option of the Spark source."""
-    return base64.b64encode(cloudpickle.dumps(admission)).decode()
+    return base64.b64encode(cloudpickle.dumps(Parcel(admission))).decode()

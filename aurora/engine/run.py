@@ -169,7 +169,8 @@ class _Bound:
         }
         job = Job(plan, buckets, parts, _scratch(checkpoint))
         pieces = max(2, _cores(settings.master))
-        return _Bound(job, Admission(job, streams, settings.batch, pieces), opened, receivers, checkpoint)
+        admission = Admission.of(job, streams, settings.batch, pieces)
+        return _Bound(job, admission, opened, receivers, checkpoint)
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str) -> None:
@@ -241,15 +242,14 @@ def _cores(master: str | None) -> int:
     return int(local[1]) if local else os.cpu_count() or 1
 
 
-def train_query(spark: SparkSession, admission: Admission) -> DataFrame:
+def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFrame:
     """The whole network as one streaming DataFrame: the source, then a stage with state after the other."""
-    job = admission.job
     spark.dataSource.register(TrainSource)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
     wagons = spark.readStream.format("aurora").option("admission", packed(admission)).load()
     for stage in job.plan.stages[1:]:
         wagons = wagons.groupBy("bucket").transformWithStateInPandas(
-            StageProcessor(job, stage.number), wagons.schema, "append", "none"
+            StageProcessor(admission.job, stage.number), wagons.schema, "append", "none"
         )
     return wagons
 
@@ -257,10 +257,10 @@ def train_query(spark: SparkSession, admission: Admission) -> DataFrame:
 def explain_plan(plan: Plan) -> str:
     """Spark's physical plan for the network, without running it."""
     spark = spark_session("aurora explain", settings=LIGHT_JAVA)
-    admission = Admission(Job(plan, _cores(None), {}, ""), {}, 1, 1)
+    job = Job(plan, _cores(None), {}, "")
     shown = io.StringIO()
     with redirect_stdout(shown):
-        train_query(spark, admission).explain()
+        train_query(spark, job, Admission.of(job, {}, 1, 1)).explain()
     return shown.getvalue().strip()
 
 
@@ -269,7 +269,7 @@ def _start(spark: SparkSession, bound: _Bound, commits: Commits) -> StreamingQue
         commits.take(number, batch.select("lane", "payload").toArrow())
 
     return (
-        train_query(spark, bound.admission)
+        train_query(spark, bound.job, bound.admission)
         .writeStream.foreachBatch(take)
         .option("checkpointLocation", str(bound.checkpoint / "spark"))
         .start()

@@ -31,6 +31,8 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "aurora.engine.daemon",
+    # With it the workers that read and those of the stages come from two processes, each loading everything.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
 

@@ -16,9 +16,8 @@ from aurora.engine.sinks.text import TextSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
-__all__ = ["COUNTS", "PARTS", "PLACES", "REJECTED", "SINKS", "SQL", "TOKEN", "Job", "Wagon", "output_lane"]
+__all__ = ["COUNTS", "PARTS", "PLACES", "REJECTED", "SINKS", "TOKEN", "Job", "Wagon", "output_lane"]
 
-SQL = "bucket int, stage int, lane int, payload binary"
 ARROW = pa.schema(
     [("bucket", pa.int32()), ("stage", pa.int32()), ("lane", pa.int32()), ("payload", pa.binary())]
 )

@@ -1,0 +1,53 @@
+"""A task of the source: reads its piece, runs the boxes without state, and loads trains for the buckets."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.train import Train
+from aurora.algebra.turn import State
+from aurora.engine.projection import narrowed
+from aurora.engine.reader import Task
+from aurora.engine.sources.source import REJECTS, Portion
+from aurora.engine.stage import run_stage
+from aurora.engine.wagons import PLACES, REJECTED, SINKS, Job, Wagon, to_arrow
+from aurora.network.network import Port
+
+__all__ = ["carry_out"]
+
+
+def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
+    """`inputs` is the number of inputs that take turns."""
+    if task.piece is None:
+        places = Wagon(0, SINKS, PLACES, json.dumps(task.places).encode())
+        yield to_arrow([*job.tokens(1, task.moment), places])
+        return
+    name, schema = job.plan.inputs[task.input]
+    portion = task.piece.read(schema)
+    train = _numbered(portion, narrowed(portion.rows, schema), task, inputs)
+    here, counts = run_stage(job.plan, 0, {Port(name): [train]}, State(), task.moment)
+    wagons = list(job.loaded(0, here, counts, task.label))
+    if portion.rejects:
+        wagons.append(Wagon(task.label, SINKS, REJECTED, _rejects(name, portion)))
+    if wagons:
+        yield to_arrow(wagons)
+
+
+def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
+    """Arrival numbers: row by row through all inputs, behind those of the batches before."""
+    assert task.start is not None
+    keys = task.moment.before + 1 + (portion.numbers - task.start["row"]) * inputs + task.input
+    arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
+    return Train(rows, arrived, keys[None])
+
+
+def _rejects(name: str, portion: Portion) -> bytes:
+    rows = [
+        {"source": name, "file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text}
+        for bad in portion.rejects
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, REJECTS.arrow())
+    line = np.array([bad.line for bad in portion.rejects], np.int64)
+    return Train(batch, np.zeros(len(rows), np.int64), line[None]).to_bytes()

@@ -1,0 +1,57 @@
+"""A stop of the trains in one bucket of a stage: unloaded, passed through the boxes, and loaded for what comes next."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from aurora.algebra.train import Train
+from aurora.algebra.turn import Moment, State
+from aurora.engine.buckets import labels
+from aurora.engine.plan import Entry
+from aurora.engine.stage import run_stage
+from aurora.engine.stored import StoredState
+from aurora.engine.wagons import SINKS, TOKEN, Job, Wagon, moment_of
+from aurora.network.network import Port
+
+__all__ = ["make_stop"]
+
+
+def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], values: Any) -> pd.DataFrame:
+    """`rows` are the wagons of the bucket `label`, `values` Spark's map of its state."""
+    moment: Moment | None = None
+    arrived: dict[Entry | Port, list[Train]] = {}
+    leaving: list[Wagon] = []
+    for frame in rows:
+        for stage, lane, payload in zip(frame["stage"], frame["lane"], frame["payload"], strict=True):
+            if stage != number:
+                leaving.append(Wagon(label, int(stage), int(lane), payload))
+            elif lane == TOKEN:
+                moment = moment_of(payload)
+            else:
+                arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
+    if moment is None:
+        # Only what passes through to a later stage or to the sinks: its labels may be none of this stage's.
+        return _frame(leaving)
+    stored = StoredState(values, Path(job.scratch) / f"{number}-{label}")
+    state = State(stored.read)
+    primary = label == labels(job.buckets)[0]
+    here, counts = run_stage(job.plan, number, arrived, state, moment, primary)
+    stored.write(state.changes())
+    leaving += job.loaded(number, here, counts, label)
+    for wagon in job.tokens(number + 1, moment):
+        if primary if wagon.stage == SINKS else wagon.bucket == label:
+            leaving.append(wagon)
+    return _frame(leaving)
+
+
+def _frame(wagons: list[Wagon]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "bucket": pd.array([wagon.bucket for wagon in wagons], dtype="int32"),
+            "stage": pd.array([wagon.stage for wagon in wagons], dtype="int32"),
+            "lane": pd.array([wagon.lane for wagon in wagons], dtype="int32"),
+            "payload": [wagon.payload for wagon in wagons],
+        }
+    )
