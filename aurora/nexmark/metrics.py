@@ -91,7 +91,10 @@ def latencies(milliseconds: Ints) -> dict[str, float]:
 
 
 def numeric_distance(ideal: Results, measured: Results, end: int) -> Curve:
-    """The mean over all keys of the difference of their numbers; a number that is not there yet counts as 0."""
+    """The mean over all keys of the difference of their numbers, from when both have one.
+
+    How long the first number takes is a matter of latency; one that never comes counts as 0 all the time.
+    """
     keys = np.unique(np.concatenate([ideal.key, measured.key]))
     count = max(len(keys), 1)
     change_time, change = _differences(ideal, measured)
@@ -115,6 +118,8 @@ def _differences(ideal: Results, measured: Results) -> tuple[Ints, Floats]:
     time, key, measures, value = time[order], key[order], measures[order], value[order]
     first = np.concatenate([[True], key[1:] != key[:-1]])[: len(key)]
     gap = np.abs(_latest(value, ~measures, first) - _latest(value, measures, first))
+    begun = _latest(np.ones(len(value)), measures, first) > 0
+    gap = np.where(begun | ~np.isin(key, measured.key), gap, 0.0)
     before = np.where(first, 0.0, np.concatenate([[0.0], gap[:-1]])[: len(gap)])
     return time, gap - before
 
@@ -149,16 +154,21 @@ def _mean_result(results: Results, end: int) -> float:
 
 
 def set_distance(ideal: Results, measured: Results, end: int) -> Curve:
-    """The key is a window, the values its items: what is not both in the latest set of the one and of the other."""
+    """The key is a window, the values its items: what is not both in the latest set of the one and of the other.
+
+    As with numbers, it counts from when both have one, or all the time where none ever comes.
+    """
     sides = [_windows(results) for results in (ideal, measured)]
     times = sorted({time for side in sides for time, _ in side})
+    never = not sides[1]
     heights, current = [], [frozenset[float](), frozenset[float]()]
     for time in times:
         for number, side in enumerate(sides):
             while side and side[0][0] <= time:
                 current[number] = side.pop(0)[1]
         together = current[0] | current[1]
-        heights.append(1 - len(current[0] & current[1]) / len(together) if together else 0.0)
+        counts = together and (current[1] or never)
+        heights.append(1 - len(current[0] & current[1]) / len(together) if counts else 0.0)
     return Curve("set", Steps(np.asarray(times, np.int64), np.asarray(heights, np.float64)), end)
 
 

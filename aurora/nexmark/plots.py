@@ -69,7 +69,10 @@ def _matching(axis: Any, measured: Measured, begin: int) -> None:
 
 
 def _drawn(steps: Steps, times: Any) -> Any:
-    return steps.at(times.astype(np.int64))
+    """Nothing is drawn before the first value."""
+    heights = steps.at(times.astype(np.int64))
+    heights[times < (steps.time[0] if len(steps.time) else np.inf)] = np.nan
+    return heights
 
 
 def _latency(axis: Any, measured: Measured, begin: int) -> None:
