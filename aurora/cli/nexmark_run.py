@@ -9,7 +9,8 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from aurora.cli.linear_road_run import stoppable
-from aurora.nexmark.run import Progress, RunReport, run_query
+from aurora.nexmark.progress import Progress
+from aurora.nexmark.run import RunReport, run_query
 
 __all__ = ["run"]
 
@@ -22,6 +23,10 @@ def run(
         bool, typer.Option("--check", help="Evaluate the query again with DuckDB, and compare.")
     ] = False,
     rate: Annotated[float | None, typer.Option(help="Events a second; default: as fast as it can.")] = None,
+    lose: Annotated[
+        float,
+        typer.Option(help="With --rate: a share of the events that never comes, to see what that does."),
+    ] = 0.0,
     profile: Annotated[str | None, typer.Option(help="standard or draft; default: that of the data.")] = None,
     lateness: Annotated[
         float | None, typer.Option(help="Seconds by which an event may be late; default: as the data says.")
@@ -68,6 +73,7 @@ def run(
             lateness=lateness,
             dollars_to_euros=dollars_to_euros,
             rate=rate,
+            lose=lose,
             check=check,
             master=master,
             batch=batch,

@@ -85,17 +85,24 @@ class Record:
     def emitted(self) -> Ints:
         return _joined([np.full(len(d.arrived), d.emitted, np.int64) for d in self._deliveries])
 
-    def curve(self) -> Curve:
-        """How far what came out was from what an ideal system would have had, which answers arrivals at once."""
-        arrived, emitted = self.arrived, self.emitted
-        end = int(emitted.max()) if len(emitted) else 0
+    def curve(self, ideal: "Record | None" = None, later: int = 0) -> Curve:
+        """How far what came out was from what an ideal system would have had, which answers arrivals at once.
+
+        Where events were lost, that is told by the record of a run that had all; its clock began `later` milliseconds
+        before this one's.
+        """
+        ideal = ideal or self
+        arrived, emitted = ideal.arrived + later, self.emitted
+        end = int(max(arrived.max(initial=0), emitted.max(initial=0)))
         if self._measure.kind == "rows":
             return row_distance(arrived, emitted, end)
+        distance = numeric_distance if self._measure.kind == "numeric" else set_distance
+        return distance(ideal._results(arrived), self._results(emitted), end)
+
+    def _results(self, time: Ints) -> Results:
         key = _joined([delivery.key for delivery in self._deliveries])
         value = np.concatenate([np.empty(0), *(delivery.value for delivery in self._deliveries)])
-        measured = Results(emitted, key, value)
-        distance = numeric_distance if self._measure.kind == "numeric" else set_distance
-        return distance(measured.at(arrived), measured, end)
+        return Results(time, key, value)
 
 
 def _joined(parts: list[Ints]) -> Ints:

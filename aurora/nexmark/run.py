@@ -5,33 +5,22 @@ import os
 import re
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aurora import BatchReport, Network, Paced, Result, Settings, TextSink, run
+from aurora import AuroraError, BatchReport, Network, Paced, Result, Settings, TextSink, run
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.metrics import Curve, latencies
+from aurora.nexmark.progress import Pace, Progress
 from aurora.nexmark.queries import QUERIES, Rules, query_network
 from aurora.nexmark.record import Lines, Record
 
-__all__ = ["Measured", "Progress", "RunReport", "run_query"]
+__all__ = ["Measured", "RunReport", "run_query"]
 
-# Seconds of events that wait from which on a run says that it is behind, and between two such words.
-BEHIND, AGAIN = 2.0, 5.0
 # Before the clock starts, so many batches of so many events go through the query: Java and the workers are warm then.
 WARM_BATCHES, WARM_ROWS = 4, 10_000
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run is: events answered, of how many, and the seconds by which it is behind."""
-
-    events: int
-    total: int | None
-    behind: float
 
 
 @dataclass(frozen=True)
@@ -71,64 +60,9 @@ class Measured:
     report: RunReport
     record: Record
     curve: Curve
-    pace: "Pace"
+    pace: Pace
     # What the check says, in words; empty without one.
     verdict: str = ""
-
-
-class Pace:
-    """Follows how many events are answered, and says so where a run falls behind the rate that it was asked for.
-
-    With a `record` it notes there what tasks have written.
-    """
-
-    def __init__(
-        self,
-        rate: float | None,
-        total: int | None,
-        watch: Callable[[Progress], None],
-        tell: Callable[[str], None],
-        record: Record | None = None,
-    ) -> None:
-        self.rate = rate
-        self._record = record
-        self._batch_began: int | None = None
-        self.moments: list[tuple[int, int]] = []
-        self.began: int | None = None
-        self.largest_lag = 0.0
-        self._total = total
-        self._watch = watch
-        self._tell = tell
-        self._told = 0.0
-
-    def __call__(self, report: BatchReport) -> None:
-        place = report.places["events"]
-        now = time.time_ns() // 1_000_000
-        self.moments.append((now, place["row"]))
-        if self._record is not None and report.rows.get("result"):
-            began = self._batch_began or now - round(report.seconds * 1000)
-            self._record.came(report.rows["result"], began)
-        self._batch_began = now
-        lag = 0.0
-        if self.rate is not None:
-            self.began = place["began"]
-            due = (now - place["began"]) / 1000 * self.rate
-            # What is due after the last event of the input is nothing to be behind with.
-            lag = 0.0 if report.end else max(0.0, (due - place["row"]) / self.rate)
-            self.largest_lag = max(self.largest_lag, lag)
-            if lag >= BEHIND and time.monotonic() - self._told >= AGAIN:
-                self._told = time.monotonic()
-                self._tell(f"behind: {lag * self.rate:,.0f} events wait, {lag:.1f} s of them; none is lost")
-        self._watch(Progress(place["row"], self._total, lag))
-
-    @property
-    def events(self) -> int:
-        return self.moments[-1][1] if self.moments else 0
-
-    def described(self) -> dict[str, Any] | None:
-        if self.rate is None:
-            return None
-        return {"asked": self.rate, "largest_lag_s": self.largest_lag, "kept_up": self.largest_lag < BEHIND}
 
 
 def run_query(
@@ -140,6 +74,7 @@ def run_query(
     lateness: float | None = None,
     dollars_to_euros: float = 0.908,
     rate: float | None = None,
+    lose: float = 0.0,
     check: bool = False,
     master: str | None = None,
     batch: int | None = None,
@@ -152,14 +87,19 @@ def run_query(
     """Runs until the events end or `stop` is set; one that was killed goes on where it stopped.
 
     `lateness` is in seconds. Profile and lateness are those of the data folder unless given. `out` gets result.jsonl,
-    rejects.csv if there are any, and report.json.
+    rejects.csv if there are any, and report.json. With `lose`, a share of the events never comes, as if the load were
+    shed, and the result is held against that of all events.
     """
+    if lose and (check or rate is None):
+        raise AuroraError(
+            "what is lost is measured at a --rate, and a result without it cannot be right: no --check"
+        )
     folder = EventFolder.of(data)
     allowed = folder.lateness if lateness is None else round(lateness * 1000)
     rules = Rules(profile or folder.profile, dollars_to_euros, allowed)
     network = query_network(query, rules)
     settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
-    source: Any = folder.source if rate is None else Paced(folder.source, rate)
+    source: Any = folder.source if rate is None else Paced(folder.source, rate, lose=lose)
     out.mkdir(parents=True, exist_ok=True)
     (out / "report.json").unlink(missing_ok=True)
     measure, nulls = QUERIES[query].measure, query != "q0"
@@ -170,13 +110,15 @@ def run_query(
     if rate is not None:
         tell(f"warming up; then {rate:,.0f} events a second")
         _warm(network, {"events": folder.source, **QUERIES[query].tables()}, settings)
+    ideal = _Ideal.of(query, network, folder, rate, settings) if lose and rate else None
     lines = Lines(nulls) if in_tasks else record
     sinks = {"result": TextSink(str(out / "result.jsonl"), lines, in_tasks=in_tasks)}
     sources = {"events": source, **QUERIES[query].tables()}
     result = run(network, sources, sinks, settings, pace, stop)
-    report = _report(query, rules, folder, result, record, pace, master)
+    curve = record.curve() if ideal is None else record.curve(ideal.record, (pace.began or 0) - ideal.began)
+    report = _report(query, rules, folder, result, record, curve, pace, master)
     report.write(out / "report.json")
-    measured = Measured(report, record, record.curve(), pace)
+    measured = Measured(report, record, curve, pace)
     return _checked(measured, data, out, rules) if check and result.ended else measured
 
 
@@ -192,12 +134,37 @@ def _warm(network: Network, sources: Mapping[str, Any], settings: Settings) -> N
         run(network, sources, {"result": lambda rows: None}, own, watch, enough)
 
 
+@dataclass(frozen=True)
+class _Ideal:
+    """What comes of all events, with the times at which they are due, from the millisecond `began` on."""
+
+    record: Record
+    began: int
+
+    @staticmethod
+    def of(query: str, network: Network, folder: EventFolder, rate: float, settings: Settings) -> "_Ideal":
+        record = Record(QUERIES[query].measure)
+        pace = Pace(rate, None, lambda _: None, lambda _: None)
+        sources = {"events": Paced(folder.source, rate, wait=False), **QUERIES[query].tables()}
+        with tempfile.TemporaryDirectory(prefix="nexmark-ideal-") as scratch:
+            sink = TextSink(str(Path(scratch) / "result.jsonl"), record)
+            run(
+                network,
+                sources,
+                {"result": sink},
+                Settings(settings.master, partitions=settings.partitions),
+                pace,
+            )
+        return _Ideal(record, pace.began or 0)
+
+
 def _report(
     query: str,
     rules: Rules,
     folder: EventFolder,
     result: Result,
     record: Record,
+    curve: Curve,
     pace: Pace,
     master: str | None,
 ) -> RunReport:
@@ -218,7 +185,7 @@ def _report(
         cores=cores,
         events_per_s_and_core=pace.events / seconds / cores,
         tuple_latency_s=latencies(record.latency),
-        output_matching=record.curve().described(),
+        output_matching=curve.described(),
         late=sum(reasons["late"] for reasons in result.totals.discarded.values()),
         rejected=result.totals.rejected,
         ended=result.ended,

@@ -16,7 +16,10 @@ from aurora.engine.sources.parse import parse_json
 from aurora.engine.stage import departures, run_stage
 from aurora.network.network import Network, Port
 
-__all__ = ["simulated"]
+__all__ = ["STATE", "simulated"]
+
+# Under this name the largest number of bytes that waited for later events.
+STATE = "bytes of state"
 
 
 def simulated(
@@ -28,6 +31,7 @@ def simulated(
     (name, schema), (_, result) = plan.inputs[0], plan.outputs[0]
     stored: dict[tuple[int, int], dict[str, bytes]] = {}
     lines, discarded = b"", Counter[str]()
+    largest = 0
     starts = (
         [*range(0, len(events), cut), len(events)] if len(events) % cut else [*range(0, len(events), cut)]
     )
@@ -57,11 +61,16 @@ def simulated(
                     waiting.setdefault((entry.stage, target), {}).setdefault(entry, []).append(train)
                 if plan.made_in[result] == stage.number and result in here:
                     given.append(here[result])
+        waits = [
+            len(kept) for each in stored.values() for name, kept in each.items() if not name.endswith(KEPT)
+        ]
+        largest = max(largest, sum(waits))
         lines += (
             json_lines(Train.concat(given).arranged().rows, 3, network.name[:3] != "q0 ") if given else b""
         )
     left = [name for values in stored.values() for name in values if not name.endswith(KEPT)]
     assert left == [], "what no later event needs is still there"
+    discarded[STATE] = largest
     return [json.loads(line) for line in lines.splitlines()], discarded
 
 

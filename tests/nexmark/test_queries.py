@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aurora import AuroraError
 from aurora.nexmark.queries import QUERIES, Rules, query_network
 from tests.nexmark.events import small_events
-from tests.nexmark.simulated import simulated
+from tests.nexmark.simulated import STATE, simulated
 from tests.spec.nexmark import ANSWERS, late_events
 from tests.spec.nexmark_extension import EXTENSION
 
@@ -60,8 +60,20 @@ def test_the_same_as_the_naive_one(
             sorted(rows, key=lambda row: str(sorted(row.items()))) for rows in (found, expected)
         )
     assert close(found, expected)
+    assert discarded.pop(STATE) >= 0
     late = 0 if query in TIMELESS else sum(late_events(events, lateness))
     assert dict(discarded) == ({"late": late} if late else {})
+
+
+@pytest.mark.parametrize("query", ["q3", "q4", "q5", "q7", "q8", "q9", "q11", "q18", "q19", "q20"])
+def test_state_is_bounded_by_what_is_open(query: str) -> None:
+    """Three times the events need no more state: what waits depends on windows, auctions and lateness alone."""
+    events = small_events(3, 900)
+    sizes = []
+    for count in (300, 900):
+        _, found = simulated(query_network(query, Rules(lateness=4000)), events[:count], 50, 1, {})
+        sizes.append(found[STATE])
+    assert sizes[0] > 0 and sizes[1] < 1.5 * sizes[0]
 
 
 def test_the_small_inputs_hold_what_is_hard() -> None:

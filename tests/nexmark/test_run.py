@@ -90,6 +90,13 @@ def test_at_a_rate(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     assert told[0] == "warming up; then 2,000 events a second"
 
 
+def test_what_is_lost_shows(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    measured = run_query("q4", data, tmp_path, rate=4000, lose=0.5, lateness=4.0)
+    assert 0 < measured.report.rows < len(ANSWERS["q4"](EVENTS, "standard", 4000))
+    assert measured.curve.ideal is not None and measured.curve.measured is not None
+    assert len(measured.curve.ideal.time) > 1 and measured.curve.distance.height[-1] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -102,6 +109,8 @@ def test_at_a_rate(spark: SparkSession, data: Path, tmp_path: Path) -> None:
         (["--query", "q1", "--data", "DATA", "--profile", "paper"], "there is no profile 'paper'"),
         (["--query", "q1", "--data", "DATA", "--rate", "0"], "a rate is a number of rows a second above 0"),
         (["--query", "q1", "--data", "DATA", "--lateness", "-1"], "the lateness must be 0 or more"),
+        (["--query", "q1", "--data", "DATA", "--lose", "0.1"], "what is lost is measured at a --rate"),
+        (["--query", "q12", "--data", "DATA"], "q12 is missing here"),
     ],
 )
 def test_faults(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -44,7 +44,7 @@ def open_source(
     """The source, and the thread that feeds it if it is a socket. `notes` is a folder for what restarts need."""
     if isinstance(address, Paced):
         source, receiver = open_source(name, address.address, schema, follow, notes)
-        return PacedSource(source, address.rate), receiver
+        return PacedSource(source, address.rate, wait=address.wait, lose=address.lose), receiver
     if isinstance(address, Memory):
         if address.schema != schema:
             raise AuroraError(f"source {name}: has ({address.schema}), the input has ({schema})")

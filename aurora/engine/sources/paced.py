@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from aurora.algebra.schema import Schema
 from aurora.engine.sources.source import Cursor, Piece, Portion, Source
@@ -15,14 +16,22 @@ __all__ = ["Paced", "PacedSource"]
 
 @dataclass(frozen=True)
 class Paced:
-    """What an address or a source gives, so many rows a second from the first question on."""
+    """What an address or a source gives, so many rows a second from the first question on.
+
+    `wait=False` gives them at once, with the times at which they were due. `lose` is a share of the rows that never
+    come, drawn by their numbers: so a system can be watched that does not take everything.
+    """
 
     address: object
     rate: float
+    wait: bool = True
+    lose: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1e9:
             raise AuroraError(f"a rate is a number of rows a second above 0, found {self.rate:g}")
+        if not 0 <= self.lose < 1:
+            raise AuroraError(f"what is lost is a share of the rows from 0 to below 1, found {self.lose:g}")
 
 
 def _wall() -> int:
@@ -39,17 +48,19 @@ class PacedSource:
     source: Source
     rate: float
     clock: Callable[[], int] = _wall
+    wait: bool = True
+    lose: float = 0.0
 
     @property
     def live(self) -> bool:
-        return True
+        return self.wait
 
     def begin(self) -> Cursor:
         return {"row": 0, "source": self.source.begin(), "began": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         began = cursor["began"] or self.clock()
-        due = int((self.clock() - began) * self.rate / 1000) + 1
+        due = int((self.clock() - began) * self.rate / 1000) + 1 if self.wait else cursor["row"] + rows
         if due <= cursor["row"]:
             return cursor
         reached = self.source.advance(cursor["source"], min(rows, due - cursor["row"]))
@@ -60,7 +71,7 @@ class PacedSource:
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         pieces = self.source.pieces(start["source"], end["source"], number)
-        return [_PacedPiece(piece, end["began"], self.rate) for piece in pieces]
+        return [_PacedPiece(piece, end["began"], self.rate, self.lose) for piece in pieces]
 
 
 @dataclass(frozen=True)
@@ -68,8 +79,14 @@ class _PacedPiece:
     piece: Piece
     began: int
     rate: float
+    lose: float
 
     def read(self, schema: Schema) -> Portion:
         portion = self.piece.read(schema)
+        if self.lose:
+            # The golden ratio spreads the numbers evenly, and any share of them alike.
+            kept = (portion.numbers * 0.6180339887498949) % 1 >= self.lose
+            rows = portion.rows.filter(pa.array(kept))
+            portion = replace(portion, rows=rows, numbers=portion.numbers[kept])
         due = self.began + (portion.numbers * (1000 / self.rate)).astype(np.int64)
         return replace(portion, arrived=due)
