@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +32,8 @@ Sink = TextSink | PartSink | CallbackSink
 def open_sink(name: str, address: object, schema: Schema) -> Sink:
     """A path that ends in .csv or .jsonl is one file, any other a folder of parts."""
     if isinstance(address, TextSink):
-        return address
+        # Other processes may have another working folder.
+        return replace(address, path=os.path.abspath(address.path))
     if callable(address):
         return CallbackSink(address)
     text = str(address)

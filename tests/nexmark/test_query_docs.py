@@ -1,0 +1,45 @@
+"""The commands and snippets of the manual's sections on queries and metrics."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from aurora.nexmark.queries import QUERIES
+from aurora.nexmark.queries.catalogue import MISSING
+from tests import test_docs
+from tests.test_docs import BLOCK, ROOT, Block, check_console, desk
+
+__all__ = ["desk"]
+
+PAGE = "docs/nexmark.md"
+
+
+def sections() -> str:
+    text = (ROOT / PAGE).read_text()
+    return text[text.index("## Queries") : text.index("## Checks")]
+
+
+def test_the_sections_are_true(desk: Path, spark: SparkSession) -> None:
+    check_console("$ aurora nexmark generate --profile standard --events 100000 --seed 1 --out auctions\n")
+    names: dict[str, object] = {"__name__": "__main__"}
+    printed: str | None = None
+    for block in (Block(match[1], match[2], match[3]) for match in BLOCK.finditer(sections())):
+        if block.language == "console":
+            check_console(block.text)
+        elif block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as shown:
+                exec(compile(block.text, PAGE, "exec"), names)
+            printed = shown.getvalue()
+        else:
+            assert block.language == "text" and printed == block.text
+
+
+def test_every_query_and_option_is_in_them() -> None:
+    listed = re.findall(r"^\| (q\d+) \|", sections(), re.MULTILINE)
+    assert sorted(listed) == sorted([*QUERIES, *MISSING])
+    told = test_docs.aurora(["nexmark", "run", "--help"])
+    options = set(re.findall(r"--[a-z][a-z-]*[a-z]", told)) - {"--help"}
+    assert options and [option for option in sorted(options) if option not in sections()] == []
