@@ -1,4 +1,4 @@
-"""A network at work on a million rows: generates position reports, runs border_run.yaml on them, and shows the first alarms."""
+"""A network on a million rows: generates position reports, runs border_run.yaml on them, shows the first alarms."""
 
 import csv
 import itertools

@@ -37,9 +37,8 @@ class StoredState:
         if mark is None:
             return None
         path = self._path(name, mark)
-        with contextlib.suppress(OSError):
-            with pa.memory_map(path) as file:
-                return from_bytes(file.read_buffer())
+        with contextlib.suppress(OSError), pa.memory_map(path) as file:
+            return from_bytes(file.read_buffer())
         found = self._values.getValue((name,))
         content = bytes(found[0])
         self._keep(path, content)
