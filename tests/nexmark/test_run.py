@@ -77,6 +77,16 @@ def test_a_run_that_broke_off_goes_on(spark: SparkSession, data: Path, tmp_path:
     assert rows_of(tmp_path / "result.jsonl") == ANSWERS[query](EVENTS, "standard", 4000)
 
 
+def test_events_go_through_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [json.dumps(event, ensure_ascii=False) for event in EVENTS[:50]]
+    (tmp_path / "events-00000.jsonl").write_text(
+        "\n".join([*lines[:20], "{}", '{"bid": null}', *lines[20:]]) + "\n"
+    )
+    measured = run_query("q0", tmp_path, tmp_path / "out")
+    assert (tmp_path / "out" / "result.jsonl").read_text().splitlines() == lines
+    assert measured.report.rejected == 0 and measured.report.output_matching["kind"] == "rows"
+
+
 def test_at_a_rate(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     told: list[str] = []
     measured = run_query("q7", data, tmp_path, rate=2000, tell=told.append, lateness=4.0)

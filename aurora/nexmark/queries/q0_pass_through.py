@@ -8,5 +8,8 @@ __all__ = ["pass_through"]
 
 def pass_through(rules: Rules) -> Network:
     network = Network("q0 pass-through")
-    network.output("result", event_stream(network, rules))
+    events = event_stream(network, rules)
+    # An object of none of the kinds is no event.
+    known = " OR ".join(f"{kind} IS NOT NULL" for kind in events.schema.names)
+    network.output("result", events.filter(known, name="known"))
     return network
