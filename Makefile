@@ -30,6 +30,7 @@ $(READY): pyproject.toml requirements.lock scripts/ensure-java
 	@echo "Installing the pinned packages into $(VENV) (once; about two minutes) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/aurora prepare || echo "(not prepared: everything works, but starts more slowly)"
 	@touch $@
 
 lock: $(READY)

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from aurora.cli import linear_road, networks, nexmark
+from aurora.cli import linear_road, networks, nexmark, prepare
 from aurora.errors import AuroraError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.command("run")(networks.run_network)
 app.command("check")(networks.check)
 app.command("explain")(networks.explain)
+app.command("prepare")(prepare.prepare_machine)
 app.add_typer(linear_road.app, name="linear-road")
 app.add_typer(nexmark.app, name="nexmark")
 

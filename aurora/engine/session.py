@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
+from aurora.engine.java import class_archive, spark_home
+
 __all__ = ["LIGHT_JAVA", "keep_log", "log_path", "spark_session"]
 
 SETTINGS = {
@@ -38,7 +40,8 @@ SETTINGS = {
 
 
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
-LIGHT_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+JAVA = "spark.driver.extraJavaOptions"
+LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def spark_session(
@@ -60,7 +63,13 @@ def spark_session(
     }
     for key, value in {**defaults, **(settings or {})}.items():
         builder = builder.config(key, value)
-    with _quiet_launch():
+    if SparkSession.getActiveSession() is not None:
+        return builder.getOrCreate()
+    archive = class_archive()
+    if archive is not None:
+        given = (settings or {}).get(JAVA, "")
+        builder = builder.config(JAVA, f"{given} -XX:SharedArchiveFile={archive}".strip())
+    with _quiet_launch(), spark_home():
         return builder.getOrCreate()
 
 
@@ -83,9 +92,6 @@ def _remove_log() -> None:
 @contextmanager
 def _quiet_launch() -> Iterator[None]:
     """Spark's own process inherits the output channels of this one: for its start they point to the log."""
-    if SparkSession.getActiveSession() is not None:
-        yield
-        return
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [(channel, os.dup(channel)) for channel in (1, 2)]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from aurora.cache import cache_folder
 from aurora.errors import AuroraError
 
 __all__ = ["VERSION", "interpreter"]
@@ -19,9 +20,7 @@ JAVA = 17
 def interpreter(say: Callable[[str], None]) -> Path:
     """Python of the environment; makes it if it is not there yet."""
     _check_java()
-    home = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aurora-spark" / f"flink-{VERSION}"
-    )
+    home = cache_folder() / f"flink-{VERSION}"
     python, ready = home / "bin" / "python", home / "ready"
     if ready.exists() and python.exists():
         return python

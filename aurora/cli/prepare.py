@@ -1,0 +1,19 @@
+"""`aurora prepare`: makes ready what every start needs."""
+
+import typer
+
+from aurora.engine.java import prepare
+
+__all__ = ["prepare_machine"]
+
+
+def prepare_machine() -> None:
+    """Prepare this machine, once: everything then starts in half of the time.
+
+    Java's classes, as Spark uses them, are written to the cache of the user (170 MB), ready to be loaded. Without it
+    all works as well.
+
+    Example: aurora prepare
+    """
+    typer.echo("preparing Java for Spark (once; about half a minute) ...", err=True)
+    typer.echo(f"made {prepare()}")

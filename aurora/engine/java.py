@@ -1,0 +1,101 @@
+"""How Spark's Java starts fast: a home of Spark without archives, and the classes that it needs, made ready."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+
+from aurora.cache import cache_folder
+from aurora.errors import AuroraError
+
+__all__ = ["class_archive", "prepare", "spark_home"]
+
+REAL = Path(pyspark.__file__).parent
+# How long the making may take, in seconds.
+PATIENCE = 600
+
+
+@contextmanager
+def spark_home() -> Iterator[None]:
+    """While Java starts, Spark's home is a folder with links to the real one, without the archives of Python files.
+
+    Spark puts these archives before everything else, and each of its Python processes compiles what it loads from
+    them anew: half a second, six times for one query. So they load Spark from where it is installed.
+    """
+    home = _home()
+    if home is None:
+        yield
+        return
+    os.environ["SPARK_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_HOME"]
+
+
+def class_archive() -> Path | None:
+    """The classes that `prepare` has made ready, for this Java and this Spark."""
+    home = _home()
+    path = home and _archive(home)
+    return path if path and path.exists() else None
+
+
+def prepare() -> Path:
+    """Makes the archive of classes: a process runs small queries, at whose end Java writes what it has loaded."""
+    home = _home()
+    path = home and _archive(home)
+    if home is None or path is None:
+        raise AuroraError(
+            "Spark's home is set by SPARK_HOME, or the cache cannot be written: nothing to prepare"
+        )
+    partial = path.with_suffix(f".{os.getpid()}")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "aurora.engine.training", str(partial)],
+            capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+        if done.returncode != 0 or not partial.exists():
+            raise AuroraError(
+                f"Java made no archive: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}"
+            )
+        for old in home.glob("classes-*.jsa"):
+            old.unlink(missing_ok=True)
+        partial.replace(path)
+    except subprocess.TimeoutExpired:
+        raise AuroraError(f"Java made no archive in {PATIENCE} seconds") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _home() -> Path | None:
+    """None where the user says where Spark is, or nothing can be written. It does not move: archives depend on it."""
+    if "SPARK_HOME" in os.environ:
+        return None
+    mark = hashlib.sha256(str(REAL).encode()).hexdigest()[:8]
+    home = cache_folder() / f"spark-{pyspark.__version__}-{mark}"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for name in ("bin", "conf", "jars", "sbin"):
+            if (REAL / name).exists():
+                with suppress(FileExistsError):
+                    (home / name).symlink_to(REAL / name)
+    except OSError:
+        return None
+    return home
+
+
+def _archive(home: Path) -> Path | None:
+    """Where the archive of this Java and this Spark lies; for others it would be of no use."""
+    named = os.environ.get("JAVA_HOME")
+    java = shutil.which(os.path.join(named, "bin", "java") if named else "java")
+    if java is None:
+        return None
+    of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns]
+    return home / f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}.jsa"

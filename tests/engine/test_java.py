@@ -1,0 +1,58 @@
+"""How Spark's Java starts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+# Says whether an archive of classes is mapped into Java.
+LOOK = """
+from pathlib import Path
+from pyspark import SparkContext
+from aurora.engine.session import spark_session
+spark = spark_session("look", "local[1]")
+java = SparkContext._gateway.proc.pid
+print(spark.range(10).count(), ".jsa" in Path(f"/proc/{java}/maps").read_text().replace("classes.jsa", ""))
+"""
+
+
+def test_python_processes_load_spark_from_where_it_is_installed(spark: SparkSession) -> None:
+    def place(_: int) -> str:
+        return pyspark.__file__
+
+    found = spark.sparkContext.parallelize([0], 1).map(place).collect()
+    assert found == [pyspark.__file__]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cache = tmp_path_factory.mktemp("cache")
+    done = _done(["-c", "from aurora.cli.main import main; main()", "prepare"], cache)
+    return Path(done.removeprefix("made ").strip())
+
+
+def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path) -> None:
+    assert prepared.exists()
+    assert [path.name for path in prepared.parent.glob("classes-*")] == [prepared.name]
+    assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 True\n"
+
+
+def test_classes_that_cannot_be_used_are_left_alone(prepared: Path) -> None:
+    content = prepared.read_bytes()
+    prepared.chmod(0o600)
+    prepared.write_bytes(content[: len(content) // 2])
+    assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 False\n"
+
+
+def _done(command: list[str], cache: Path) -> str:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment.pop("SPARK_HOME", None)
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
