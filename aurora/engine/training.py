@@ -28,7 +28,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="aurora-prepare-") as folder:
         _frames(spark, Path(folder))
         _network(Path(folder))
-    java = SparkContext._gateway.proc  # type: ignore[union-attr]
+    java = SparkContext._gateway.proc
     spark.stop()
     # Java ends when nobody can write to it any more.
     java.stdin.close()
