@@ -40,21 +40,25 @@ def spark_home() -> Iterator[None]:
 
 
 def class_archive() -> Path | None:
-    """The classes that `prepare` has made ready, for this Java and this Spark."""
+    """The classes that `prepare` has made ready, for this Java and this Spark.
+
+    Java does not start with a file that was cut off, so its length is in its name.
+    """
     home = _home()
-    path = home and _archive(home)
-    return path if path and path.exists() else None
+    name = home and _name(home)
+    found = home.glob(f"{name}-*.jsa") if home and name else []
+    return next((path for path in found if path.stem.endswith(f"-{path.stat().st_size}")), None)
 
 
 def prepare() -> Path:
     """Makes the archive of classes: a process runs small queries, at whose end Java writes what it has loaded."""
     home = _home()
-    path = home and _archive(home)
-    if home is None or path is None:
+    name = home and _name(home)
+    if home is None or name is None:
         raise AuroraError(
             "Spark's home is set by SPARK_HOME, or the cache cannot be written: nothing to prepare"
         )
-    partial = path.with_suffix(f".{os.getpid()}")
+    partial = home / f"{name}.{os.getpid()}"
     try:
         done = subprocess.run(
             [sys.executable, "-m", "aurora.engine.training", str(partial)],
@@ -66,6 +70,7 @@ def prepare() -> Path:
             )
         for old in home.glob("classes-*.jsa"):
             old.unlink(missing_ok=True)
+        path = home / f"{name}-{partial.stat().st_size}.jsa"
         partial.replace(path)
     except subprocess.TimeoutExpired:
         raise AuroraError(f"Java made no archive in {PATIENCE} seconds") from None
@@ -91,11 +96,11 @@ def _home() -> Path | None:
     return home
 
 
-def _archive(home: Path) -> Path | None:
-    """Where the archive of this Java and this Spark lies; for others it would be of no use."""
+def _name(home: Path) -> str | None:
+    """The name of the archive for this Java and this Spark; for others it would be of no use."""
     named = os.environ.get("JAVA_HOME")
     java = shutil.which(os.path.join(named, "bin", "java") if named else "java")
     if java is None:
         return None
     of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns]
-    return home / f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}.jsa"
+    return f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
