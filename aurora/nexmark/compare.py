@@ -72,7 +72,10 @@ def compare(
     repeat: int = 1,
     step: Callable[[str], None] = lambda _text: None,
 ) -> Comparison:
-    """Runs each query on each system, nothing beside it; leaves comparison.json, comparison.png, and wrong results."""
+    """Runs each query on each system, nothing beside it; leaves comparison.json, comparison.png, and wrong results.
+
+    The first is written after each query, so that one who stops has what was measured.
+    """
     queries = known(queries)
     if repeat < 1:
         raise AuroraError(f"--repeat must be at least 1, not {repeat}")
@@ -80,9 +83,10 @@ def compare(
     cores = cores or os.cpu_count() or 1
     for name in ("comparison.json", "comparison.png"):
         (out / name).unlink(missing_ok=True)
+    names = tuple(system.name for system in systems)
     measurements: list[Measurement] = []
     same: dict[str, dict[str, bool]] = {}
-    for query in queries:
+    for number, query in enumerate(queries):
         folder = out / "results" / query
         found: dict[str, Timing] = {}
         for system in systems:
@@ -97,11 +101,11 @@ def compare(
             if measured.verdict != "differs":
                 shutil.rmtree(folder / measured.system, ignore_errors=True)
         _remove_empty(folder)
+        done = tuple(queries[: number + 1])
+        comparison = Comparison(done, names, tuple(measurements), same, summary, cores)
+        comparison.write(out / "comparison.json")
     _remove_empty(out / "results")
-    names = tuple(system.name for system in systems)
-    comparison = Comparison(tuple(queries), names, tuple(measurements), same, summary, cores)
     plot_comparison(comparison, out / "comparison.png")
-    comparison.write(out / "comparison.json")
     return comparison
 
 

@@ -6,7 +6,6 @@ VIDs. A car that begins a trip takes its balance along from there.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,10 @@ from aurora import State, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.charging import ARCHIVED, charge
 from aurora.linear_road.network.following import lookup_table
+from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "accounts"]
 
-Array = np.ndarray[Any, Any]
 OUTPUTS = {"balances": "Time int, ResultTime int, QID bigint, Bal bigint"}
 INTERVAL = EDITION_2004.report_interval
 _ACCOUNT = {"VID": np.int64, "Balance": np.int64, "Pending": np.int64}
@@ -29,10 +28,10 @@ _RECENT = 1 << 14
 def accounts(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     """Inputs: ends of trips, quotes, requests; of one arrival they are taken in this order."""
     ends, quotes, requests = inputs["ends"], inputs["quotes"], inputs["requests"]
-    vid, time, lane, toll = (_numbers(quotes.rows, name) for name in ("VID", "Time", "Lane", "Toll"))
-    begins = _numbers(quotes.rows, "Begins")
-    asked, asked_part = _numbers(requests.rows, "VID"), _numbers(requests.rows, "Part")
-    parts = np.unique(np.concatenate([time % INTERVAL, asked_part, _numbers(ends.rows, "Part")]))
+    vid, time, lane, toll = (numbers(quotes.rows, name) for name in ("VID", "Time", "Lane", "Toll"))
+    begins = numbers(quotes.rows, "Begins")
+    asked, asked_part = numbers(requests.rows, "VID"), numbers(requests.rows, "Part")
+    parts = np.unique(np.concatenate([time % INTERVAL, asked_part, numbers(ends.rows, "Part")]))
     open_parts = [int(part) for part in parts if part >= 0]
     rows, count = _loaded(
         turn.relations, open_parts, np.concatenate([vid[begins], asked[asked_part < 0]]), len(vid)
@@ -41,7 +40,7 @@ def accounts(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     count = charge(
         (quotes.keys[0], vid, time, lane, toll, begins),
         (requests.keys[0], asked, balances),
-        (ends.keys[0], _numbers(ends.rows, "VID")),
+        (ends.keys[0], numbers(ends.rows, "VID")),
         tuple(rows.values()),
         count,
         lookup_table(len(rows["VID"])),
@@ -56,11 +55,6 @@ def accounts(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     return {"balances": caused(requests, answers, np.arange(len(asked)))}
 
 
-def _numbers(rows: pa.RecordBatch, name: str) -> Array:
-    column: Array = rows[name].to_numpy(zero_copy_only=False)
-    return column
-
-
 def _loaded(relations: State, parts: list[int], wanted: Array, room: int) -> tuple[dict[str, Array], int]:
     """The accounts of these parts, and of the archive those that are wanted, with room for new ones."""
     found = [(part, relations.get(f"accounts/{part}")) for part in parts]
@@ -71,7 +65,7 @@ def _loaded(relations: State, parts: list[int], wanted: Array, room: int) -> tup
     for name, kind in _ACCOUNT.items():
         table[name] = np.empty(count + room, kind)
         if pieces:
-            table[name][:count] = np.concatenate([_numbers(rows, name) for _, rows in pieces])
+            table[name][:count] = np.concatenate([numbers(rows, name) for _, rows in pieces])
     table["Part"] = np.empty(count + room, np.int64)
     table["Part"][:count] = np.repeat([part for part, _ in pieces], [rows.num_rows for _, rows in pieces])
     return table, count
@@ -85,7 +79,7 @@ def _archived(relations: State, wanted: Array) -> list[pa.RecordBatch]:
     for name in [*names, "archive/recent"]:
         rows = relations.get(name)
         if rows is not None:
-            mine = np.isin(_numbers(rows, "VID"), wanted)
+            mine = np.isin(numbers(rows, "VID"), wanted)
             if mine.any():
                 found.append(rows.filter(pa.array(mine)))
     return found
@@ -120,8 +114,8 @@ def _archive(relations: State, vid: Array, balance: Array) -> None:
 
 def _newest(known: list[pa.RecordBatch], vid: Array, balance: Array) -> tuple[Array, Array]:
     """One balance for each car: a new one replaces what is known."""
-    vids = np.concatenate([vid, *(_numbers(rows, "VID") for rows in known)])
-    balances = np.concatenate([balance, *(_numbers(rows, "Balance") for rows in known)])
+    vids = np.concatenate([vid, *(numbers(rows, "VID") for rows in known)])
+    balances = np.concatenate([balance, *(numbers(rows, "Balance") for rows in known)])
     each, first = np.unique(vids, return_index=True)
     return each, balances[first]
 

@@ -6,7 +6,6 @@ cars that seem to be new.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +13,10 @@ import pyarrow as pa
 from aurora import State, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.following import BEGINS, any_listed, follow, lookup_table, unlisted
+from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "cars"]
 
-Array = np.ndarray[Any, Any]
 INTERVAL = EDITION_2004.report_interval
 
 OUTPUTS = {
@@ -47,8 +46,8 @@ _LEFT = {"VID": np.int64, "Road": np.int64, "Number": np.int64, "Speed": np.int6
 def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     """Inputs: reports, requests (for balances). The relations: `trips/second` and `left`, see `follow`."""
     reports, requests = inputs["reports"], inputs["requests"]
-    columns = {name: _numbers(reports.rows, name) for name in reports.rows.schema.names}
-    asked = _numbers(requests.rows, "VID")
+    columns = {name: numbers(reports.rows, name) for name in reports.rows.schema.names}
+    asked = numbers(requests.rows, "VID")
     time = columns["Time"]
     trips, count, parts = _loaded(turn.relations, time, np.concatenate([columns["VID"], asked]))
     table = lookup_table(len(trips["VID"]))
@@ -103,11 +102,6 @@ def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     }
 
 
-def _numbers(rows: pa.RecordBatch, name: str) -> Array:
-    column: Array = rows[name].to_numpy(zero_copy_only=False)
-    return column
-
-
 def _loaded(relations: State, time: Array, wanted: Array) -> tuple[dict[str, Array], int, list[int]]:
     """The rows of the parts that the batch needs, with room for as many new cars; their number, and the parts."""
     parts = [int(part) for part in np.unique(time % INTERVAL)]
@@ -120,7 +114,7 @@ def _loaded(relations: State, time: Array, wanted: Array) -> tuple[dict[str, Arr
         unlisted(table, strangers, len(strangers), np.empty(0, np.int64))
         for part in range(INTERVAL):
             other = None if part in stored else relations.get(f"trips/{part}")
-            if other is not None and any_listed(table, strangers, _numbers(other, "VID")):
+            if other is not None and any_listed(table, strangers, numbers(other, "VID")):
                 stored[part] = other
                 parts.append(part)
     count = len(_column(stored, "VID"))
@@ -132,7 +126,7 @@ def _loaded(relations: State, time: Array, wanted: Array) -> tuple[dict[str, Arr
 
 
 def _column(stored: Mapping[int, pa.RecordBatch | None], name: str) -> Array:
-    found = [_numbers(rows, name) for rows in stored.values() if rows is not None]
+    found = [numbers(rows, name) for rows in stored.values() if rows is not None]
     return np.concatenate(found) if found else np.empty(0, _TRIP[name])
 
 
@@ -158,7 +152,7 @@ def _left(relations: State, time: Array, room: int) -> tuple[tuple[Array, ...], 
     for name, kind in _LEFT.items():
         column = np.empty(count + 2 * room, kind)
         if known is not None:
-            column[:count] = _numbers(known, name)
+            column[:count] = numbers(known, name)
         columns.append(column)
     return (*columns, np.empty(count + 2 * room, np.int64)), count
 
@@ -183,7 +177,7 @@ def _speeds(reports: Train, sums: tuple[Array, ...], count: int) -> Train:
 
 def _stops(reports: Train, stands: Array, cut: Array) -> Train:
     """Stopped cars, for as long as a report holds; a stop that was cut short comes again with its end."""
-    lane = _numbers(reports.rows, "Lane")
+    lane = numbers(reports.rows, "Lane")
     low, high = min(EDITION_2004.travel_lanes), max(EDITION_2004.travel_lanes)
     standing = np.flatnonzero(stands & (lane >= low) & (lane <= high))
     cut = cut[(cut[:, 3] >= low) & (cut[:, 3] <= high)]
@@ -191,9 +185,9 @@ def _stops(reports: Train, stands: Array, cut: Array) -> Train:
     old = len(standing)
     fields: dict[str, Array] = {}
     for name, column in (("XWay", 1), ("Dir", 2), ("Lane", 3), ("Pos", 4)):
-        fields[name] = np.concatenate([_numbers(rows, name)[:old], cut[:, column]])
-    fields["VID"] = _numbers(rows, "VID")
-    now = _numbers(rows, "Time")
+        fields[name] = np.concatenate([numbers(rows, name)[:old], cut[:, column]])
+    fields["VID"] = numbers(rows, "VID")
+    now = numbers(rows, "Time")
     fields["From"] = np.concatenate([now[:old], cut[:, 5]])
     fields["Until"] = np.concatenate([now[:old] + INTERVAL, now[old:]])
     return caused(reports, pa.record_batch(fields), np.concatenate([standing, cut[:, 0]]))

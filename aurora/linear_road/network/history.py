@@ -10,11 +10,11 @@ import pyarrow as pa
 from aurora import Train, Turn, caused
 from aurora.linear_road.compiled import cached_kernel
 from aurora.linear_road.edition import EDITION_2004
+from aurora.linear_road.network.numbers import Array, numbers
 from aurora.linear_road.network.prepared import MINUTES, Prepared
 
 __all__ = ["EXPENDITURES", "JOURNEYS", "Expenditure", "Journeys"]
 
-Array = np.ndarray[Any, Any]
 EXPENDITURES = {"answers": "Time int, QID bigint, Bal bigint"}
 JOURNEYS = {"answers": "Time int, QID bigint, TravelTime bigint, Toll bigint"}
 
@@ -27,7 +27,7 @@ class Expenditure:
 
     def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         requests = inputs["requests"]
-        vid, day, xway = (_numbers(requests.rows, name) for name in ("VID", "Day", "XWay"))
+        vid, day, xway = (numbers(requests.rows, name).astype(np.int64) for name in ("VID", "Day", "XWay"))
         paid = np.zeros(len(requests), np.int64)
         stored = self.prepared.tolls()
         if stored is not None and len(requests):
@@ -49,7 +49,7 @@ class Journeys:
     def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         requests = inputs["requests"]
         names = ("XWay", "Sinit", "Send", "DOW", "TOD")
-        xway, start, end, weekday, minute = (_numbers(requests.rows, name) for name in names)
+        xway, start, end, weekday, minute = (numbers(requests.rows, name).astype(np.int64) for name in names)
         xway, _ = self.prepared.original(xway, np.empty(0, np.int64))
         seconds, tolls = np.zeros(len(requests)), np.zeros(len(requests))
         for road in np.unique(xway).tolist():
@@ -90,11 +90,6 @@ def _walk(queries: Any, asked: Any, speeds: Any, cars: Any, seconds: Any, tolls:
             segment += 1 if way == 0 else -1
         seconds[query] = taken
         tolls[query] = toll
-
-
-def _numbers(rows: pa.RecordBatch, name: str) -> Array:
-    column: Array = rows[name].to_numpy(zero_copy_only=False).astype(np.int64)
-    return column
 
 
 def _answers(requests: Train, columns: Mapping[str, Array]) -> Mapping[str, Train]:

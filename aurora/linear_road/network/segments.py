@@ -6,17 +6,16 @@ so the statistics of a minute are complete when a report of the next one comes.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from aurora import State, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
+from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "segments"]
 
-Array = np.ndarray[Any, Any]
 OUTPUTS = {
     "quotes": (
         "VID bigint, Time int, XWay int, Dir tinyint, Seg tinyint, Lane tinyint, Begins boolean, "
@@ -33,18 +32,18 @@ def segments(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     entries, relations = inputs["entries"], turn.relations
     changed = _add_speeds(relations, inputs["speeds"].rows)
     _add_stops(relations, inputs["stops"].rows)
-    minute = _numbers(entries.rows, "Time") // 60 + 1
-    road = _road(*(_numbers(entries.rows, name) for name in ("XWay", "Dir", "Seg")))
+    minute = numbers(entries.rows, "Time") // 60 + 1
+    road = _road(*(numbers(entries.rows, name) for name in ("XWay", "Dir", "Seg")))
     lav = np.full(len(entries), -1, np.int32)
     toll = np.zeros(len(entries), np.int64)
     accident = np.full(len(entries), -1, np.int32)
     for now in np.unique(minute).tolist():
         quotes = _quotes(relations, now)
         mine = np.flatnonzero(minute == now)
-        at, known = _found(_numbers(quotes, "Road"), road[mine])
-        lav[mine[known]] = _numbers(quotes, "Lav")[at]
-        toll[mine[known]] = _numbers(quotes, "Toll")[at]
-        accident[mine[known]] = _numbers(quotes, "Accident")[at]
+        at, known = _found(numbers(quotes, "Road"), road[mine])
+        lav[mine[known]] = numbers(quotes, "Lav")[at]
+        toll[mine[known]] = numbers(quotes, "Toll")[at]
+        accident[mine[known]] = numbers(quotes, "Accident")[at]
     if changed:
         _forget(relations, changed)
     fields = {"Lav": lav, "Toll": toll, "Accident": accident}
@@ -52,11 +51,6 @@ def segments(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     columns = [*entries.rows.columns, *(pa.array(column) for column in fields.values())]
     rows = pa.record_batch(columns, names=names)
     return {"quotes": caused(entries, rows, np.arange(len(entries)))}
-
-
-def _numbers(rows: pa.RecordBatch, name: str) -> Array:
-    column: Array = rows[name].to_numpy(zero_copy_only=False)
-    return column
 
 
 def _road(xway: Array, way: Array, segment: Array) -> Array:
@@ -75,14 +69,14 @@ def _found(listed: Array, wanted: Array) -> tuple[Array, Array]:
 
 def _add_speeds(relations: State, rows: pa.RecordBatch) -> list[int]:
     """Rule 3: cars and the sum of their mean speeds for each segment and minute. Gives the minutes that changed."""
-    minutes = _numbers(rows, "Minute")
+    minutes = numbers(rows, "Minute")
     changed: list[int] = np.unique(minutes).tolist()
     for minute in changed:
         of_minute = rows.filter(pa.array(minutes == minute))
         known = relations.get(f"statistics/{minute}")
         parts = [of_minute.select(["Road", "Cars", "Speed"])] + ([known] if known is not None else [])
         road, cars, speed = (
-            np.concatenate([_numbers(part, name) for part in parts]) for name in ("Road", "Cars", "Speed")
+            np.concatenate([numbers(part, name) for part in parts]) for name in ("Road", "Cars", "Speed")
         )
         roads, inverse = np.unique(road, return_inverse=True)
         sums = {
@@ -125,12 +119,12 @@ def _accidents(relations: State, minute: int) -> Array:
     if stopped is None:
         return np.empty(0, np.int64)
     start, end = 60 * (minute - 1), 60 * minute
-    if (_numbers(stopped, "Until") <= start).any():
-        stopped = stopped.filter(pa.array(_numbers(stopped, "Until") > start))
+    if (numbers(stopped, "Until") <= start).any():
+        stopped = stopped.filter(pa.array(numbers(stopped, "Until") > start))
         relations.put("stopped", stopped)
-    xway, way, lane, pos = (_numbers(stopped, name).astype(np.int64) for name in _STOP[:4])
-    begins = np.maximum(_numbers(stopped, "From"), start)
-    until = np.minimum(_numbers(stopped, "Until"), end)
+    xway, way, lane, pos = (numbers(stopped, name).astype(np.int64) for name in _STOP[:4])
+    begins = np.maximum(numbers(stopped, "From"), start)
+    until = np.minimum(numbers(stopped, "Until"), end)
     place = ((xway * 2 + way) * 8 + lane) * (_SEGMENTS * _LENGTH) + pos
     here = np.flatnonzero(begins < until)
     here = here[np.lexsort((begins[here], place[here]))]
@@ -152,18 +146,18 @@ def _quotes(relations: State, minute: int) -> pa.RecordBatch:
     recent = [rows for rows in stored if rows is not None]
     accidents = _accidents(relations, minute - 1)
     upstream, crash = _upstream(accidents)
-    past = np.concatenate([_numbers(rows, "Road") for rows in recent] or [np.empty(0, np.int64)])
+    past = np.concatenate([numbers(rows, "Road") for rows in recent] or [np.empty(0, np.int64)])
     roads = np.unique(np.concatenate([past, upstream]))
     speeds, minutes = np.zeros(len(roads)), np.zeros(len(roads))
     for rows in recent:
-        at = np.searchsorted(roads, _numbers(rows, "Road"))
-        speeds[at] += _numbers(rows, "Speed") / _numbers(rows, "Cars")
+        at = np.searchsorted(roads, numbers(rows, "Road"))
+        speeds[at] += numbers(rows, "Speed") / numbers(rows, "Cars")
         minutes[at] += 1
     mean = np.divide(speeds, minutes, out=np.full(len(roads), -1.0), where=minutes > 0)
     lav = np.floor(mean + 1e-9).astype(np.int32)
     cars = np.zeros(len(roads), np.int64)
     if stored[0] is not None:
-        cars[np.searchsorted(roads, _numbers(stored[0], "Road"))] = _numbers(stored[0], "Cars")
+        cars[np.searchsorted(roads, numbers(stored[0], "Road"))] = numbers(stored[0], "Cars")
     accident = np.full(len(roads), -1, np.int32)
     accident[np.searchsorted(roads, upstream)] = crash
     tolled = EDITION_2004.tolled(lav, cars) & (accident < 0)
