@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora import Train, Turn
+from aurora import Network, Stream, Train, Turn, caused
 
-__all__ = ["Clock", "Ints", "Mask", "clock_of", "loaded", "numbers", "stored", "there"]
+__all__ = ["Clock", "Ints", "Mask", "clock_of", "dated", "loaded", "numbers", "stored", "there"]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 LATE = "late"
+# How many events a merged one stands for.
+SAME = "same"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,43 @@ class Clock:
         return np.searchsorted(self.bounds, times, side="right")
 
 
+def dated(network: Network, events: Stream, *fields: str) -> Stream:
+    """The events that have a time; those in which none of these fields is there matter for it alone, and are merged.
+
+    Fewer rows then go to the box that keeps the clock. Where nearly all events matter, no fields are given.
+    """
+    with_time = events.filter("dateTime IS NOT NULL", name="dated")
+    if not fields:
+        return with_time
+    return network.user(
+        Merged(fields),
+        inputs={"events": with_time},
+        outputs={"events": f"{with_time.schema}, {SAME} bigint"},
+        stateless=True,
+        name="merged",
+    )
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Of neighbours of one time in which none of the fields is there, the first stands for all.
+
+    What a clock says does not change by that: such neighbours are late together, and only the first can end a window.
+    """
+
+    fields: tuple[str, ...]
+
+    def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
+        events = inputs["events"]
+        times = numbers(events.rows, "dateTime")
+        idle = ~np.logical_or.reduce([there(events.rows, field) for field in self.fields])
+        alike = idle[1:] & idle[:-1] & (times[1:] == times[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~alike])[: len(times)])
+        rows = events.rows.take(pa.array(first))
+        rows = rows.append_column(SAME, pa.array(np.diff(np.append(first, len(times)))))
+        return {"events": caused(events, rows, first)}
+
+
 def clock_of(train: Train, turn: Turn, lateness: int) -> Clock:
     """Looks at the field dateTime of the train, counts what is late, and remembers the largest time."""
     known = turn.state.get("largest")
@@ -51,7 +90,10 @@ def clock_of(train: Train, turn: Turn, lateness: int) -> Clock:
     reached = np.maximum.accumulate(np.concatenate([[largest], times]))
     bounds = np.where(reached == EARLIEST, EARLIEST, reached - lateness)
     on_time = times >= bounds[:-1]
-    turn.discard(LATE, int(len(times) - on_time.sum()))
+    late = ~on_time
+    turn.discard(
+        LATE, int(numbers(train.rows, SAME)[late].sum() if SAME in train.rows.schema.names else late.sum())
+    )
     if reached[-1] > largest:
         turn.state.put("largest", pa.record_batch({"time": reached[-1:]}))
     after = LATEST if turn.moment.end else int(bounds[-1])

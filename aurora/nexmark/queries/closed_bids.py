@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Stream, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import Ints, clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.counting import found_in
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -38,7 +38,7 @@ def bids_of_closed_auctions(network: Network, rules: Rules) -> Stream:
     )
     return network.user(
         ClosedBids(rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={"closed": FIELDS},
         name="closed",
     )

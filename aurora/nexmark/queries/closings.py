@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Stream, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import Ints, clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.counting import found_in
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -34,7 +34,7 @@ def closing_auctions(network: Network, rules: Rules) -> Stream:
     )
     return network.user(
         Closings(rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={"closed": "id bigint, category bigint, seller bigint, expires timestamp, price bigint"},
         name="closed",
     )

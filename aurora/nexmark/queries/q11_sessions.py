@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.events import SECOND, Rules, event_stream
 
 __all__ = ["Sessions", "sessions"]
@@ -27,7 +27,7 @@ def sessions(rules: Rules) -> Network:
     )
     ended = network.user(
         Sessions(PAUSE, rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={"sessions": "bidder bigint, bid_count bigint, starttime timestamp, endtime timestamp"},
         name="sessions",
     )

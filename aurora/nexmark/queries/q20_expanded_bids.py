@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, Mask, clock_of, numbers, there
+from aurora.nexmark.queries.clock import Ints, Mask, clock_of, dated, numbers, there
 from aurora.nexmark.queries.counting import equal_pairs
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -31,7 +31,7 @@ def expanded_bids(rules: Rules) -> Network:
     events = event_stream(network, rules).map(fields | {"dateTime": time, "id": number}, name="bids")
     expanded = network.user(
         ExpandedBids(rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={
             "expanded": "auction bigint, bidder bigint, price bigint, channel string, url string, dateTime timestamp, "
             "itemName string, initialBid bigint, reserve bigint, expires timestamp, seller bigint"

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import Ints, clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.counting import equal_pairs
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -41,7 +41,7 @@ def local_items(rules: Rules) -> Network:
     )
     local = network.user(
         LocalItems(rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events, "person", "auction")},
         outputs={"local": "name string, city string, state string, id bigint"},
         name="local",
     )

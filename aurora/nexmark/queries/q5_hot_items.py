@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import Ints, clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.counting import counted
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -31,7 +31,7 @@ def hot_items(rules: Rules) -> Network:
     )
     hottest = network.user(
         HotItems(size, advance, rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={"hottest": "auction bigint, num bigint, window_start timestamp, window_end timestamp"},
         name="hottest",
     )

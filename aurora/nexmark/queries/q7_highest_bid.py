@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.events import Rules, event_stream
 
 __all__ = ["HighestBid", "highest_bid"]
@@ -33,7 +33,7 @@ def highest_bid(rules: Rules) -> Network:
     )
     highest = network.user(
         HighestBid(rules.highest_bid, rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={
             "highest": "auction bigint, bidder bigint, price bigint, dateTime timestamp, window_end timestamp"
         },

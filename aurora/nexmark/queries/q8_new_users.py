@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import Ints, Mask, clock_of, loaded, numbers, stored, there
+from aurora.nexmark.queries.clock import Ints, Mask, clock_of, dated, loaded, numbers, stored, there
 from aurora.nexmark.queries.counting import among, counted
 from aurora.nexmark.queries.events import Rules, event_stream
 
@@ -36,7 +36,7 @@ def new_users(rules: Rules) -> Network:
     )
     users = network.user(
         kernel,
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events, "person", "seller")},
         outputs={"users": "id bigint, name string, window_start timestamp"},
         name="users",
     )

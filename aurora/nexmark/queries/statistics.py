@@ -10,7 +10,7 @@ SELECT auction, day, .., min(price), max(price), avg(price), sum(price) FROM bid
 from collections.abc import Mapping
 
 from aurora import Network, Stream, Train, Turn
-from aurora.nexmark.queries.clock import clock_of, there
+from aurora.nexmark.queries.clock import clock_of, dated, there
 from aurora.nexmark.queries.events import Rules, event_stream
 
 __all__ = ["auction_statistics", "bidding_statistics", "channel_statistics"]
@@ -80,7 +80,7 @@ def _bids_on_time(network: Network, rules: Rules) -> Stream:
     fields = "dateTime timestamp, auction bigint, bidder bigint, price bigint, channel string, minute string"
     return network.user(
         OnTime(rules.bound),
-        inputs={"events": events.filter("dateTime IS NOT NULL", name="dated")},
+        inputs={"events": dated(network, events)},
         outputs={"bids": fields},
         name="on_time",
     )
