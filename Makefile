@@ -22,6 +22,7 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks.simulator
 	@$(BIN)/python -m benchmarks.linear_road_tools
+	@$(BIN)/python -m benchmarks.firehose
 
 # The lock file pins every version; the stamp makes the second set-up instant.
 $(READY): pyproject.toml requirements.lock scripts/ensure-java
