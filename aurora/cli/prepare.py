@@ -10,7 +10,7 @@ __all__ = ["prepare_machine"]
 def prepare_machine() -> None:
     """Prepare this machine, once: everything then starts in half of the time.
 
-    Java's classes, as Spark uses them, are written to the cache of the user (170 MB), ready to be loaded. Without it
+    Java's classes, as Spark uses them, are written to the cache of the user (200 MB), ready to be loaded. Without it
     all works as well.
 
     Example: aurora prepare
