@@ -9,7 +9,7 @@ import io
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +53,17 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page: str, desk: Path, spark: SparkSession) -> None:
+    (desk / "my_kernels.py").write_text("def balance(inputs, turn):\n    return {}\n")
+    run_blocks(blocks(page), page)
+
+
+def run_blocks(found: Iterable[Block], page: str) -> None:
+    """Does what each block says, in the current folder."""
     names: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None
-    (desk / "my_kernels.py").write_text("def balance(inputs, turn):\n    return {}\n")
-    for block in blocks(page):
+    for block in found:
         if block.file is not None:
-            (desk / block.file).write_text(block.text)
+            Path(block.file).write_text(block.text)
         if block.language == "yaml":
             check_yaml(block.text, page)
         elif block.language == "python" and block.file is None:

@@ -56,7 +56,7 @@ def prepare() -> Path:
     name = home and _name(home)
     if home is None or name is None:
         raise AuroraError(
-            "Spark's home is set by SPARK_HOME, or the cache cannot be written: nothing to prepare"
+            "nothing to prepare: SPARK_HOME is set, there is no Java, or the cache folder cannot be written"
         )
     partial = home / f"{name}.{os.getpid()}"
     try:

@@ -39,8 +39,8 @@ SETTINGS = {
 }
 
 
-# For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
 JAVA = "spark.driver.extraJavaOptions"
+# For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
 LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 

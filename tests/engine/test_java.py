@@ -9,6 +9,9 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from aurora.engine.java import prepare
+from aurora.errors import AuroraError
+
 # Says whether an archive of classes is mapped into Java.
 LOOK = """
 from pathlib import Path
@@ -48,6 +51,12 @@ def test_classes_that_cannot_be_used_are_left_alone(prepared: Path) -> None:
     half.write_bytes(content[: len(content) // 2])
     half.replace(prepared)
     assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 False\n"
+
+
+def test_with_a_spark_of_the_users_own_there_is_nothing_to_prepare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
+    with pytest.raises(AuroraError, match="nothing to prepare: SPARK_HOME is set"):
+        prepare()
 
 
 def _done(command: list[str], cache: Path) -> str:

@@ -1,13 +1,11 @@
 """The commands and snippets of the manual's section on the firehose."""
 
-import contextlib
-import io
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from tests import test_docs
-from tests.test_docs import BLOCK, ROOT, Block, check_console, desk
+from tests.test_docs import BLOCK, ROOT, Block, desk, run_blocks
 
 __all__ = ["desk"]
 
@@ -20,18 +18,8 @@ def section() -> str:
 
 
 def test_the_section_is_true(desk: Path, spark: SparkSession) -> None:
-    names: dict[str, object] = {"__name__": "__main__"}
-    printed: str | None = None
     found = [Block(match[1], match[2], match[3]) for match in BLOCK.finditer(section())]
-    for block in found:
-        if block.language == "console":
-            check_console(block.text)
-        elif block.language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as shown:
-                exec(compile(block.text, PAGE, "exec"), names)
-            printed = shown.getvalue()
-        elif block.language == "text":
-            assert printed == block.text
+    run_blocks(found, PAGE)
     assert {block.language for block in found} == {"console", "csv", "python", "text"}
 
 

@@ -1,7 +1,5 @@
 """The commands and snippets of the manual's sections on queries and metrics."""
 
-import contextlib
-import io
 import re
 from pathlib import Path
 
@@ -10,7 +8,7 @@ from pyspark.sql import SparkSession
 from aurora.nexmark.queries import QUERIES
 from aurora.nexmark.queries.catalogue import MISSING
 from tests import test_docs
-from tests.test_docs import BLOCK, ROOT, Block, check_console, desk
+from tests.test_docs import BLOCK, ROOT, Block, check_console, desk, run_blocks
 
 __all__ = ["desk"]
 
@@ -24,17 +22,9 @@ def sections() -> str:
 
 def test_the_sections_are_true(desk: Path, spark: SparkSession) -> None:
     check_console("$ aurora nexmark generate --profile standard --events 100000 --seed 1 --out auctions\n")
-    names: dict[str, object] = {"__name__": "__main__"}
-    printed: str | None = None
-    for block in (Block(match[1], match[2], match[3]) for match in BLOCK.finditer(sections())):
-        if block.language == "console":
-            check_console(block.text)
-        elif block.language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as shown:
-                exec(compile(block.text, PAGE, "exec"), names)
-            printed = shown.getvalue()
-        else:
-            assert block.language == "text" and printed == block.text
+    found = [Block(match[1], match[2], match[3]) for match in BLOCK.finditer(sections())]
+    assert {block.language for block in found} == {"console", "python", "text"}
+    run_blocks(found, PAGE)
 
 
 def test_every_query_and_option_is_in_them() -> None:
