@@ -11,14 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aurora.algebra.reduce import WindowFunction
-    from aurora.algebra.schema import Schema
-    from aurora.algebra.train import Train
-    from aurora.algebra.turn import Moment, State, Turn
+    from aurora.algebra.state.turn import Moment, State, Turn
+    from aurora.algebra.tuples.schema import Schema
+    from aurora.algebra.tuples.train import Train
     from aurora.algebra.user import caused
+    from aurora.algebra.windows.reducer import WindowFunction
     from aurora.engine.columns import columns
     from aurora.engine.commit import BatchReport
-    from aurora.engine.run import Result, Settings, run
+    from aurora.engine.running import Result, run
+    from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
     from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
@@ -65,28 +66,28 @@ _HOMES = {
     "BatchReport": "aurora.engine.commit",
     "Cursor": "aurora.engine.sources.source",
     "Memory": "aurora.engine.sources.memory",
-    "Moment": "aurora.algebra.turn",
+    "Moment": "aurora.algebra.state.turn",
     "Network": "aurora.network.network",
     "Paced": "aurora.engine.sources.paced",
     "Piece": "aurora.engine.sources.source",
     "Portion": "aurora.engine.sources.source",
     "Reject": "aurora.engine.sources.source",
-    "Result": "aurora.engine.run",
-    "Schema": "aurora.algebra.schema",
-    "Settings": "aurora.engine.run",
+    "Result": "aurora.engine.running",
+    "Schema": "aurora.algebra.tuples.schema",
+    "Settings": "aurora.engine.settings",
     "Source": "aurora.engine.sources.source",
-    "State": "aurora.algebra.turn",
+    "State": "aurora.algebra.state.turn",
     "Stream": "aurora.network.network",
     "TextSink": "aurora.engine.sinks.text",
-    "Train": "aurora.algebra.train",
-    "Turn": "aurora.algebra.turn",
-    "WindowFunction": "aurora.algebra.reduce",
+    "Train": "aurora.algebra.tuples.train",
+    "Turn": "aurora.algebra.state.turn",
+    "WindowFunction": "aurora.algebra.windows.reducer",
     "caused": "aurora.algebra.user",
     "columns": "aurora.engine.columns",
     "from_text": "aurora.network.text",
     "json_lines": "aurora.engine.sinks.encode",
     "read_network": "aurora.network.text",
-    "run": "aurora.engine.run",
+    "run": "aurora.engine.running",
     "to_text": "aurora.network.text",
     "write_network": "aurora.network.text",
 }

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from pyspark.sql import functions as F
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.linear_road.drive import TcpReceiver, drive
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.histories import find_histories

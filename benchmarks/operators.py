@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from aurora import Network, run
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from benchmarks.clock import best_of, show
 from benchmarks.data import readings
 

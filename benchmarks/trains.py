@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aurora import Network, Settings, run
 from aurora.engine.commit import BatchReport
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from benchmarks.clock import best_of, show
 from benchmarks.data import readings
 

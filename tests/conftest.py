@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 
 # No deadlines: the first call of a kernel loads things, and other work may run beside the tests.
 settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)

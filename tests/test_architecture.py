@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 OPEN = {"aurora.errors", "aurora.cache"}
 # The benchmarks are users like any other: the names of the package itself, and Spark's session.
-PUBLIC = {"aurora", "aurora.engine.session"}
+PUBLIC = {"aurora", "aurora.engine.spark.session"}
 
 
 def modules(room: str) -> list[Path]:

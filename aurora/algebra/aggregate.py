@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.groups import Groups, first_not_before, segments, value_order
-from aurora.algebra.kept import Kept
-from aurora.algebra.opened import closing_windows, still_open
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Admitted, Order, admit, from_values, least, smallest
-from aurora.algebra.reduce import Reducer, WindowFunction
-from aurora.algebra.release import release
-from aurora.algebra.schema import Schema
-from aurora.algebra.timeouts import count_late, forget, time_out
-from aurora.algebra.train import Ints, Train, Values, at_the_end, order_codes
-from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds, Windows
+from aurora.algebra.ordering.order import ARRIVAL, Admitted, Order, admit, from_values, least, smallest
+from aurora.algebra.state.groups import Groups, first_not_before, segments, value_order
+from aurora.algebra.state.kept import Kept
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end, order_codes
+from aurora.algebra.windows.places import Bounds, Windows
+from aurora.algebra.windows.predicates import closing_windows, still_open
+from aurora.algebra.windows.reducer import Reducer, WindowFunction
+from aurora.algebra.windows.slack import release
+from aurora.algebra.windows.timeouts import count_late, forget, time_out
 from aurora.errors import AuroraError
 
 __all__ = ["Aggregate"]

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.groups import Groups, first_not_before, stable_order, value_order
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Train, Values, at_the_end, order_codes
-from aurora.algebra.turn import Turn
+from aurora.algebra.ordering.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
+from aurora.algebra.state.groups import Groups, first_not_before, stable_order, value_order
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end, order_codes
 from aurora.errors import AuroraError
 
 __all__ = ["BSort"]
@@ -28,7 +28,7 @@ class BSort:
     >>> turn = Turn()
     >>> sort.call((Train(rows, np.zeros(10, int), np.arange(10)[None]),), turn)["1"].rows["A"].to_pylist()
     [1, 1, 2, 3, 4, 3, 4, 4]
-    >>> from aurora.algebra.turn import Moment
+    >>> from aurora.algebra.state.turn import Moment
     >>> end = Turn(turn.state, Moment(end=True))
     >>> sort.call((Train.empty(rows.schema),), end)["1"].rows["A"].to_pylist()
     [4, 8]

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Turn
-from aurora.algebra.types import type_name
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Filter"]

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.pairs import equal_fields, joined_schema, matching, pair_predicate
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Turn
+from aurora.algebra.ordering.pairs import equal_fields, joined_schema, matching, pair_predicate
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 
 __all__ = ["Lookup"]
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Turn
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 from aurora.errors import AuroraError
 
 __all__ = ["Map"]

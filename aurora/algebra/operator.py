@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Turn
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 
 __all__ = ["Operator", "Partition"]
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.kept import Kept
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import Admitted, Order, admit, least, to_values
-from aurora.algebra.reach import beyond, check_reach, shift
-from aurora.algebra.reduce import Reducer, WindowFunction
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Mask, Train, Values, at_the_end, order_codes
-from aurora.algebra.turn import Turn
+from aurora.algebra.ordering.order import Admitted, Order, admit, least, to_values
+from aurora.algebra.ordering.values import beyond, check_reach, shift
+from aurora.algebra.state.groups import expand, first_not_before, segments, value_order
+from aurora.algebra.state.kept import Kept
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, order_codes
+from aurora.algebra.windows.reducer import Reducer, WindowFunction
 from aurora.errors import AuroraError
 
 __all__ = ["Resample"]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from aurora.algebra.operator import Partition
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Turn
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 from aurora.errors import AuroraError
 
 __all__ = ["Union"]

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.groups import segments
 from aurora.algebra.operator import Partition
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train, at_the_end
-from aurora.algebra.turn import State, Turn
+from aurora.algebra.state.groups import segments
+from aurora.algebra.state.turn import State, Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train, at_the_end
 from aurora.errors import AuroraError
 
 __all__ = ["Kernel", "UserBox", "caused"]

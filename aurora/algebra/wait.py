@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aurora.algebra.groups import first_not_before
 from aurora.algebra.operator import Partition
-from aurora.algebra.order import Admitted, Order, admit, least, to_values, with_order_value
-from aurora.algebra.reach import check_reach
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Mask, Train, at_the_end
-from aurora.algebra.turn import Turn
+from aurora.algebra.ordering.order import Admitted, Order, admit, least, to_values, with_order_value
+from aurora.algebra.ordering.values import check_reach
+from aurora.algebra.state.groups import first_not_before
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end
 from aurora.errors import AuroraError
 
 __all__ = ["Wait"]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from aurora.cli.linear_road_run import stoppable, watching
 from aurora.cli.linear_road_validate import show
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.linear_road.history import make_history
 from aurora.linear_road.run import run_benchmark
 from aurora.linear_road.simulator import Settings, simulate, spread

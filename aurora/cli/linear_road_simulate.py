@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.linear_road.simulator import Settings, spread
 from aurora.linear_road.simulator import simulate as run_simulation
 

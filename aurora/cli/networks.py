@@ -18,7 +18,9 @@ from rich.table import Table
 from aurora.engine.commit import BatchReport
 from aurora.engine.explain import described, stages_described
 from aurora.engine.plan import plan_network
-from aurora.engine.run import Result, Settings, explain_plan, run
+from aurora.engine.query import explain_plan
+from aurora.engine.running import Result, run
+from aurora.engine.settings import Settings
 from aurora.errors import AuroraError
 from aurora.network.text import read_network
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from aurora.engine.java import prepare
+from aurora.engine.spark.java import prepare
 
 __all__ = ["prepare_machine"]
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.train import Train
+from aurora.algebra.tuples.train import Train
 
 if TYPE_CHECKING:
     from aurora.engine.plan import Spread

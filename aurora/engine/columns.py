@@ -9,7 +9,7 @@ from pyspark.sql.functions import broadcast, coalesce, col, expr, lit
 from aurora.algebra.filter import Filter
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
-from aurora.algebra.types import type_name
+from aurora.algebra.tuples.types import type_name
 from aurora.algebra.union import Union
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Network, Port

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.train import Train
+from aurora.algebra.tuples.train import Train
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.address import CallbackSink, Sink
 from aurora.engine.sinks.parts import PartSink

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
 from aurora.errors import AuroraError

@@ -12,14 +12,14 @@ from aurora.algebra.join import Join
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
-from aurora.algebra.order import ARRIVAL, Order
-from aurora.algebra.pairs import joined_schema
-from aurora.algebra.reduce import Reducer
+from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.pairs import joined_schema
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import is_struct
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import is_struct
 from aurora.algebra.union import Union
 from aurora.algebra.wait import Wait
+from aurora.algebra.windows.reducer import Reducer
 from aurora.network.network import Network, Port
 
 __all__ = ["narrowed", "needed", "projected"]

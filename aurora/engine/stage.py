@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment, State, Turn
+from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import split
 from aurora.engine.plan import Entry, Plan
 from aurora.errors import AuroraError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment
+from aurora.algebra.state.turn import Moment
+from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.parts import PartSink

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.errors import AuroraError
 from aurora.linear_road.edition import EDITION_2004, Edition
 from aurora.linear_road.reading import Survey, read_types, survey

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.linear_road.history import make_history
 from aurora.linear_road.simulator import Settings, simulate, spread
 

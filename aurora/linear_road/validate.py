@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 from aurora.errors import AuroraError
 from aurora.linear_road.comparison import EXAMPLES, FAULTS, compare, read_output
 from aurora.linear_road.edition import EDITIONS, Edition

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.types import type_name
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["distance", "duration", "is_span", "slack"]

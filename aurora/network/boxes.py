@@ -11,13 +11,13 @@ from aurora.algebra.join import Join
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
-from aurora.algebra.order import ARRIVAL, Order
-from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
 from aurora.algebra.wait import Wait
+from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, duration, is_span, slack
 from aurora.network.relations import check_keys

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aurora.algebra.operator import Operator
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.user import UserBox
 from aurora.errors import AuroraError
 from aurora.network.boxes import FORMS, operator, references, with_references

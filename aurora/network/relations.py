@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import type_name
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import type_name
 from aurora.algebra.user import UserBox
 from aurora.errors import AuroraError
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from aurora.algebra.reduce import WindowFunction
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.boxes import imported, references
 from aurora.network.network import Network

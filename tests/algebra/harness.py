@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train, from_bytes, to_bytes
-from aurora.algebra.turn import Moment, State, Turn
+from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
 from tests.spec.squal import Box
 
 __all__ = [

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.aggregate import Aggregate
-from aurora.algebra.order import Order
-from aurora.algebra.schema import Schema
+from aurora.algebra.ordering.order import Order
+from aurora.algebra.tuples.schema import Schema
 from tests.algebra.harness import Arrival, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.bsort import BSort
 from aurora.algebra.join import Join
-from aurora.algebra.order import Order
+from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment, State, Turn
+from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 from aurora.algebra.wait import Wait
 from tests.algebra.harness import Arrival, plain, trains
 from tests.algebra.strategies import arrivals, groups, nearly_rising

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from aurora.algebra.expressions import AggregateCall, Expression, parse_aggregates
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import type_name
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 SCHEMA = Schema.parse(

@@ -6,10 +6,10 @@ from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.bsort import BSort
 from aurora.algebra.filter import Filter
 from aurora.algebra.join import Join
-from aurora.algebra.order import Order
-from aurora.algebra.reduce import WindowFunction
+from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.reducer import WindowFunction
 from tests.algebra.harness import CUTS, run_kernel
 
 REPORTS = Schema.parse("Sid int, Time int, Pos int")

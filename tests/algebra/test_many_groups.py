@@ -8,9 +8,9 @@ import pytest
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.bsort import BSort
 from aurora.algebra.join import Join
-from aurora.algebra.order import Order
+from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.wait import Wait
 from tests.algebra.harness import Arrival, check_agreement
 from tests.spec import squal

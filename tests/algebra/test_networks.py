@@ -11,12 +11,12 @@ from aurora.algebra.bsort import BSort
 from aurora.algebra.filter import Filter
 from aurora.algebra.join import Join
 from aurora.algebra.map import Map
-from aurora.algebra.order import Order
-from aurora.algebra.pairs import joined_schema
+from aurora.algebra.ordering.order import Order
+from aurora.algebra.ordering.pairs import joined_schema
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment, State, Turn
+from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 from aurora.algebra.union import Union
 from aurora.algebra.wait import Wait
 from tests.algebra.harness import CUTS, batch, plain

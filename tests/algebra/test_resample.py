@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.algebra.order import Order
+from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.wait import Wait
 from tests.algebra.harness import Arrival, check_agreement, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals

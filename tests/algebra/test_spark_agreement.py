@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 
 UTC = dt.UTC
 NAN, INF = math.nan, math.inf

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.errors import AuroraError
 from tests.algebra.harness import Arrival, check_agreement

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora.algebra.expressions import Expression, parse_aggregates
-from aurora.algebra.order import Order
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Train
-from aurora.algebra.types import parse_type, type_name
+from aurora.algebra.ordering.order import Order
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.types import parse_type, type_name
 from aurora.errors import AuroraError
 
 INNER = "struct<id: bigint, name: string, at: timestamp, `a b`: struct<x: int, ok: boolean>>"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.aggregate import Aggregate
-from aurora.algebra.order import Order
-from aurora.algebra.schema import Schema
+from aurora.algebra.ordering.order import Order
+from aurora.algebra.tuples.schema import Schema
 from tests.algebra.harness import CUTS, Arrival, run_kernel, run_naive
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.spec import squal

@@ -5,8 +5,8 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import ALIASES, TYPES, parse_type, type_name
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import ALIASES, TYPES, parse_type, type_name
 from aurora.errors import AuroraError
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import LAST, Train
-from aurora.algebra.turn import State, Turn
+from aurora.algebra.state.turn import State, Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import LAST, Train
 from aurora.algebra.user import UserBox, caused
 from aurora.errors import AuroraError
 from tests.algebra.harness import Arrival, batch, check_agreement, run_kernel

@@ -43,7 +43,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Spark was started for a fault that shows before")
 
-    monkeypatch.setattr("aurora.engine.run.spark_session", refuse)
+    monkeypatch.setattr("aurora.engine.running.spark_session", refuse)
 
 
 @pytest.mark.usefixtures("no_spark")

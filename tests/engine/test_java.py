@@ -9,14 +9,14 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora.engine.java import prepare
+from aurora.engine.spark.java import prepare
 from aurora.errors import AuroraError
 
 # Says whether an archive of classes is mapped into Java.
 LOOK = """
 from pathlib import Path
 from pyspark import SparkContext
-from aurora.engine.session import spark_session
+from aurora.engine.spark.session import spark_session
 spark = spark_session("look", "local[1]")
 java = SparkContext._gateway.proc.pid
 print(spark.range(10).count(), ".jsa" in Path(f"/proc/{java}/maps").read_text().replace("classes.jsa", ""))

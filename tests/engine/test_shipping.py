@@ -7,7 +7,7 @@ import pytest
 from pyspark import cloudpickle
 
 from aurora import read_network
-from aurora.engine.shipping import ship_functions
+from aurora.engine.spark.user_modules import ship_functions
 
 NETWORK = """
 network: shipped

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
-from aurora.algebra.train import Train
+from aurora.algebra.tuples.train import Train
 from aurora.engine.sinks.address import open_sink
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink

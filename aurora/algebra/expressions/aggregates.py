@@ -9,8 +9,8 @@ import pyarrow as pa
 from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.tree import Field, Node, to_spark
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from aurora.algebra.expressions.tree import Call, Constant, Node, fields_of
-from aurora.algebra.types import (
+from aurora.algebra.tuples.types import (
     BIGINT,
     BOOLEAN,
     DATE,

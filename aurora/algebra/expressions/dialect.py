@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 
-from aurora.algebra.types import TYPES
+from aurora.algebra.tuples.types import TYPES
 from aurora.errors import AuroraError
 
 __all__ = ["source", "syntax_tree"]

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
 from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, to_spark, uses_of
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import BOOLEAN, VOID, type_name
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import BOOLEAN, VOID, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Expression"]

@@ -5,7 +5,7 @@ import pyarrow as pa
 from aurora.algebra.expressions.coercion import INTEGERS, converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_struct, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_struct, type_name
 
 __all__ = ["MATH"]
 

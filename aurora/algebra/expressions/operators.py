@@ -8,7 +8,7 @@ from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES, common
 from aurora.algebra.expressions.compile import fold
 from aurora.algebra.expressions.signature import Clash, Function, names, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.types import (
+from aurora.algebra.tuples.types import (
     BIGINT,
     BOOLEAN,
     DATE,

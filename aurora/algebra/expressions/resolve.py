@@ -16,8 +16,8 @@ from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
 from aurora.algebra.expressions.time_functions import interval, later
 from aurora.algebra.expressions.tree import INSIDE, Call, Constant, Field, Node
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import (
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

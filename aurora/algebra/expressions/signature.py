@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import NUMBERS, converted, widest
 from aurora.algebra.expressions.tree import Constant, Node
-from aurora.algebra.types import DOUBLE, INT, STRING, VOID, type_name
+from aurora.algebra.tuples.types import DOUBLE, INT, STRING, VOID, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Clash", "Function", "literal", "names", "need", "number", "same_type", "text"]

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from aurora.algebra.expressions.coercion import converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.types import BOOLEAN, INT, STRING, is_struct, type_name
+from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_struct, type_name
 
 __all__ = ["TEXT"]
 

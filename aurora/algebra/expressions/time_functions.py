@@ -6,7 +6,7 @@ from decimal import Decimal
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS, TIMES, converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, need
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from aurora.algebra.tuples.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
 
 __all__ = ["TIME", "TRUNCATIONS", "interval", "later"]
 

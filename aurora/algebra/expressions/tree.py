@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from aurora.algebra.types import (
+from aurora.algebra.tuples.types import (
     BIGINT,
     BOOLEAN,
     DATE,

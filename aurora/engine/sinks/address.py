@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.text import TextSink

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from aurora.algebra.train import Train
+from aurora.algebra.tuples.train import Train
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.errors import AuroraError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.train import Ints, Train
+from aurora.algebra.tuples.train import Ints, Train
 
 __all__ = ["TextSink"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Paced, PacedSource

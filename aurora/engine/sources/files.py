@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import is_struct
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import is_struct
 from aurora.engine.sources.parse import header_of, parse_csv, parse_json, parse_records
 from aurora.engine.sources.records import NOTHING, Scan, scan
 from aurora.engine.sources.source import Cursor, Piece, Portion

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import from_bytes, to_bytes
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.sources.source import Cursor, Piece, Portion
 
 __all__ = ["Memory"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.source import Cursor, Piece, Portion, Source
 from aurora.errors import AuroraError
 

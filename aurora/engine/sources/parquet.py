@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import is_struct, struct_fields
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import is_struct, struct_fields
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from aurora.algebra.schema import Schema
-from aurora.algebra.types import is_struct, struct_fields
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import is_struct, struct_fields
 from aurora.engine.sources.source import Portion, Reject
 
 __all__ = ["header_of", "parse_csv", "parse_json", "parse_records"]

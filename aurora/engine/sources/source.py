@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.schema import Schema
+from aurora.algebra.tuples.schema import Schema
 
 __all__ = ["REJECTS", "Cursor", "Piece", "Portion", "Reject", "Source"]
 

@@ -12,7 +12,7 @@ from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, on_
 from aurora.algebra.expressions.kernels.rounding import saturated
 from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
 
 __all__ = ["KERNELS"]
 

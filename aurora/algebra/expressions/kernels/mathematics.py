@@ -18,7 +18,7 @@ from aurora.algebra.expressions.kernels.columns import (
     plain,
 )
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.types import DOUBLE
+from aurora.algebra.tuples.types import DOUBLE
 
 __all__ = ["KERNELS"]
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value, column
-from aurora.algebra.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
 
 __all__ = ["reader", "within"]
 

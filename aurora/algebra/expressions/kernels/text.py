@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
 from aurora.algebra.expressions.tree import Call, Constant
-from aurora.algebra.types import BOOLEAN, STRING
+from aurora.algebra.tuples.types import BOOLEAN, STRING
 
 __all__ = ["KERNELS"]
 

@@ -19,7 +19,7 @@ from aurora.algebra.expressions.kernels.columns import (
 )
 from aurora.algebra.expressions.kernels.rounding import saturated
 from aurora.algebra.expressions.tree import Call, Constant
-from aurora.algebra.types import DATE, INT, TIMESTAMP
+from aurora.algebra.tuples.types import DATE, INT, TIMESTAMP
 
 __all__ = ["DAY", "KERNELS", "micros_of_seconds"]
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value
-from aurora.algebra.types import STRING, TIMESTAMP
+from aurora.algebra.tuples.types import STRING, TIMESTAMP
 
 __all__ = ["writer"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.train import Train
-from aurora.algebra.turn import State
+from aurora.algebra.state.turn import State
+from aurora.algebra.tuples.train import Train
 from aurora.engine.projection import narrowed
-from aurora.engine.reader import Task
 from aurora.engine.sources.source import REJECTS, Portion
+from aurora.engine.spark.source import Task
 from aurora.engine.stage import run_stage
 from aurora.engine.wagons import PLACES, REJECTED, SINKS, Job, Wagon, to_arrow
 from aurora.network.network import Port

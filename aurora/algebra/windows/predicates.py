@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.kept import Kept
-from aurora.algebra.train import Ints, Mask, Values
-from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds, narrow, wide
+from aurora.algebra.state.groups import expand, first_not_before, segments, value_order
+from aurora.algebra.state.kept import Kept
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.train import Ints, Mask, Values
+from aurora.algebra.windows.places import Bounds, narrow, wide
 
 __all__ = ["closing_windows", "still_open"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.train import Ints, Values
-from aurora.algebra.turn import State
+from aurora.algebra.state.turn import State
+from aurora.algebra.tuples.train import Ints, Values
 
 __all__ = ["Groups", "encode", "expand", "first_not_before", "segments", "stable_order", "value_order"]
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions import AggregateCall
-from aurora.algebra.order import from_values, orderable, to_values
-from aurora.algebra.train import Ints, Values, order_codes
+from aurora.algebra.ordering.order import from_values, orderable, to_values
+from aurora.algebra.tuples.train import Ints, Values, order_codes
 
 __all__ = ["Function", "Whole", "function_of"]
 

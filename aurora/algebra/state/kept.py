@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.train import Ints, Mask, Values
-from aurora.algebra.turn import State
+from aurora.algebra.state.turn import State
+from aurora.algebra.tuples.train import Ints, Mask, Values
 
 __all__ = ["Kept"]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
-from aurora.engine.java import class_archive, spark_home
+from aurora.engine.spark.java import class_archive, spark_home
 
 __all__ = ["LIGHT_JAVA", "keep_log", "log_path", "spark_session"]
 
@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "aurora.engine.daemon",
+    "spark.python.daemon.module": "aurora.engine.spark.daemon",
     # With it the workers that read and those of the stages come from two processes, each loading everything.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",

@@ -8,9 +8,9 @@ import gc
 
 from pyspark.daemon import manager
 
-import aurora.engine.processor
-import aurora.engine.reading
-import aurora.engine.stop  # noqa: F401
+import aurora.engine.spark.source_task
+import aurora.engine.spark.stage
+import aurora.engine.spark.stage_task  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

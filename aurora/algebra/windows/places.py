@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from aurora.algebra.groups import expand
-from aurora.algebra.train import Ints, Mask, Values
+from aurora.algebra.state.groups import expand
+from aurora.algebra.tuples.train import Ints, Mask, Values
 
 __all__ = ["Bounds", "Windows", "narrow", "wide"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from aurora.algebra.train import Train
-from aurora.algebra.turn import Moment, State
+from aurora.algebra.state.turn import Moment, State
+from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Entry
+from aurora.engine.spark.state import StoredState
 from aurora.engine.stage import run_stage
-from aurora.engine.stored import StoredState
 from aurora.engine.wagons import SINKS, TOKEN, Job, Wagon, moment_of
 from aurora.network.network import Port
 

@@ -8,8 +8,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from aurora.engine.run import Settings, run
-from aurora.engine.session import LIGHT_JAVA, spark_session
+from aurora.engine.running import run
+from aurora.engine.settings import Settings
+from aurora.engine.spark.session import LIGHT_JAVA, spark_session
 from aurora.network.network import Network
 
 __all__ = ["main"]

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.order import ARRIVAL, Order
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Mask, Values
-from aurora.algebra.types import type_name
+from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Mask, Values
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["beyond", "check_reach", "shift"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from aurora.engine.parcel import Parcel
+from aurora.engine.spark.parcel import Parcel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class StageProcessor(StatefulProcessor):
         self, key: Any, rows: "Iterator[pd.DataFrame]", timer_values: Any = None
     ) -> "Iterator[pd.DataFrame]":
         # Spark asks for the state's schema in a process that runs no stage, and need not load one.
-        from aurora.engine.stop import make_stop
+        from aurora.engine.spark.stage_task import make_stop
 
         yield make_stop(self._job.open(), self._number, int(key[0]), rows, self._values)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from aurora.algebra.reduce import WindowFunction
 from aurora.algebra.user import UserBox
+from aurora.algebra.windows.reducer import WindowFunction
 from aurora.network.network import Network
 
 __all__ = ["ship_functions"]

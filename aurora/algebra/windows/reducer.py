@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import AggregateCall, AggregateExpression, parse_aggregates
-from aurora.algebra.functions import Function, Whole, function_of
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
+from aurora.algebra.windows.functions import Function, Whole, function_of
 from aurora.errors import AuroraError
 
 __all__ = ["Reducer", "WindowFunction"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.train import from_bytes, to_bytes
+from aurora.algebra.tuples.train import from_bytes, to_bytes
 
 __all__ = ["StoredState"]
 

@@ -14,12 +14,12 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from aurora.engine.parcel import Parcel
+from aurora.engine.spark.parcel import Parcel
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from aurora.algebra.turn import Moment
+    from aurora.algebra.state.turn import Moment
     from aurora.engine.sources.source import Cursor, Piece, Source
     from aurora.engine.wagons import Job
 
@@ -112,7 +112,7 @@ class TrainReader(DataSourceStreamReader):
         return self._admission.open().next(start, time.time_ns() // 1_000_000)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
-        from aurora.algebra.turn import Moment
+        from aurora.algebra.state.turn import Moment
         from aurora.engine.buckets import labels
 
         admission = self._admission.open()
@@ -128,7 +128,7 @@ class TrainReader(DataSourceStreamReader):
         return tasks
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        from aurora.engine.reading import carry_out
+        from aurora.engine.spark.source_task import carry_out
 
         assert isinstance(partition, Task)
         admission = self._admission.open()

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.groups import Groups, stable_order, value_order
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Mask, Train, Values
-from aurora.algebra.turn import Turn
-from aurora.algebra.types import is_struct, type_name
+from aurora.algebra.state.groups import Groups, stable_order, value_order
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values
+from aurora.algebra.tuples.types import is_struct, type_name
 from aurora.errors import AuroraError
 
 __all__ = [

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.expressions.tree import Call, Field, Node
-from aurora.algebra.groups import encode, expand, first_not_before, value_order
-from aurora.algebra.reach import shift
-from aurora.algebra.schema import Schema
-from aurora.algebra.train import Ints, Values
-from aurora.algebra.types import type_name
+from aurora.algebra.ordering.values import shift
+from aurora.algebra.state.groups import encode, expand, first_not_before, value_order
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Values
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["equal_fields", "joined_schema", "matching", "pair_predicate"]

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from aurora.algebra.groups import value_order
-from aurora.algebra.kept import Kept
-from aurora.algebra.order import ARRIVAL, Order
-from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds
+from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.state.groups import value_order
+from aurora.algebra.state.kept import Kept
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.windows.places import Bounds
 
 __all__ = ["release"]
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.groups import encode, segments
-from aurora.algebra.kept import Kept
-from aurora.algebra.order import Admitted, admit
-from aurora.algebra.train import Ints, Mask, Train, Values, at_the_start
-from aurora.algebra.turn import Turn
-from aurora.algebra.windows import Bounds
+from aurora.algebra.ordering.order import Admitted, admit
+from aurora.algebra.state.groups import encode, segments
+from aurora.algebra.state.kept import Kept
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_start
+from aurora.algebra.windows.places import Bounds
 
 if TYPE_CHECKING:
     from aurora.algebra.aggregate import Aggregate

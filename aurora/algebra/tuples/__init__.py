@@ -1,0 +1,1 @@
+"""What flows: tuples with a schema, in trains."""

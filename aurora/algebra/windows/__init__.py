@@ -1,0 +1,1 @@
+"""The life of a window: where windows lie, what they hold, when they close."""

@@ -1,0 +1,37 @@
+"""The Spark query of a network: a constant skeleton, the source and a stage with state after the other."""
+
+import io
+from contextlib import redirect_stdout
+
+from pyspark.sql import DataFrame, SparkSession
+
+from aurora.engine.plan import Plan
+from aurora.engine.settings import cores_of
+from aurora.engine.spark.session import LIGHT_JAVA, spark_session
+from aurora.engine.spark.source import Admission, TrainSource, packed
+from aurora.engine.spark.stage import StageProcessor
+from aurora.engine.wagons import Job
+
+__all__ = ["explain_plan", "train_query"]
+
+
+def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFrame:
+    """The whole network as one streaming DataFrame: the source, then a stage with state after the other."""
+    spark.dataSource.register(TrainSource)
+    spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
+    wagons = spark.readStream.format("aurora").option("admission", packed(admission)).load()
+    for stage in job.plan.stages[1:]:
+        wagons = wagons.groupBy("bucket").transformWithStateInPandas(
+            StageProcessor(admission.job, stage.number), wagons.schema, "append", "none"
+        )
+    return wagons
+
+
+def explain_plan(plan: Plan) -> str:
+    """Spark's physical plan for the network, without running it."""
+    spark = spark_session("aurora explain", settings=LIGHT_JAVA)
+    job = Job(plan, cores_of(None), {}, "")
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        train_query(spark, job, Admission.of(job, {}, 1, 1)).explain()
+    return shown.getvalue().strip()
