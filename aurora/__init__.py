@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aurora.algebra.state.turn import Moment, State, Turn
+    from aurora.algebra.state.state import State
+    from aurora.algebra.state.turn import Moment, Turn
     from aurora.algebra.tuples.schema import Schema
     from aurora.algebra.tuples.train import Train
     from aurora.algebra.user import caused
@@ -76,7 +77,7 @@ _HOMES = {
     "Schema": "aurora.algebra.tuples.schema",
     "Settings": "aurora.engine.settings",
     "Source": "aurora.engine.sources.source",
-    "State": "aurora.algebra.state.turn",
+    "State": "aurora.algebra.state.state",
     "Stream": "aurora.network.network",
     "TextSink": "aurora.engine.sinks.text",
     "Train": "aurora.algebra.tuples.train",

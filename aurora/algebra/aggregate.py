@@ -10,17 +10,20 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.order import ARRIVAL, Admitted, Order, admit, from_values, least, smallest
-from aurora.algebra.state.groups import Groups, first_not_before, segments, value_order
-from aurora.algebra.state.kept import Kept
+from aurora.algebra.ordering.admission import Admitted, Bounds, admit, with_order_value
+from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.values import from_values, least, order_codes, smallest
+from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end, order_codes
-from aurora.algebra.windows.places import Bounds, Windows
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end
+from aurora.algebra.windows.places import Windows
 from aurora.algebra.windows.predicates import closing_windows, still_open
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
+from aurora.algebra.windows.rows import WindowRows
 from aurora.algebra.windows.slack import release
-from aurora.algebra.windows.timeouts import count_late, forget, time_out
+from aurora.algebra.windows.timeouts import count_late, find_expired_keys, forget_timed, note_keys, time_out
 from aurora.errors import AuroraError
 
 __all__ = ["Aggregate"]
@@ -113,78 +116,96 @@ class Aggregate:
         return not (self.reducer.whole or floating or self.predicate)
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
-        (train,) = inputs
-        early = [] if self.timeout is None else time_out(self, train.depth, turn)
-        admitted = admit(self.order, train.narrowed(self._fields), turn)
+        train = inputs[0].narrowed(self._fields)
+        if self.order.on != ARRIVAL:
+            train = with_order_value(train, self.order.on, turn)
+        timed = self.timeout is not None
+        expired = find_expired_keys(self, turn) if timed else []
+        groups = turn.state.groups(
+            "groups", self.order.group_by, train.rows, *expired, everything=turn.moment.end
+        )
+        early = time_out(self, train, groups, turn) if timed else []
+        admitted = admit(self.order, train, groups, groups.numbers[0], turn)
         rows = self._arguments(admitted, turn)
-        if self.timeout is not None:
+        if timed:
             count_late(self, admitted, rows, turn)
-        released = release(self.order, rows, admitted.after, turn)
-        origin = self._origins(released, admitted, turn)
-        if self.timeout is not None and not self.windows.align:
+            note_keys(self, groups, turn)
+        released = release(self.order, rows, admitted.after, groups, turn.moment.end)
+        origin = self._origins(released, admitted)
+        if timed and not self.windows.align:
             before = released.value < origin[released.group]
             turn.discard("before the first window", int(before.sum()))
             released = released.filter(~before)
         turn.discard("between windows", int(self._gaps(released, origin).sum()))
-        kept = self.merge(Kept.load(turn.state, "windows"), released, origin)
+        kept = self.merge(WindowRows.load(groups, "windows"), released, origin)
         reached = None if turn.moment.end and self.order.on != ARRIVAL else admitted.after
-        row, start = self._pairs(kept, released, origin, admitted.before, reached, turn)
-        result = self._results(kept, row, start, admitted, turn)
-        self._prune(kept, origin, admitted.after, turn)
+        row, start = self._pairs(kept, released, origin, admitted.before, reached, groups)
+        result = self._results(kept, row, start, admitted)
+        self._prune(kept, origin, admitted, turn)
         return {"1": Train.concat([*early, result]).arranged()}
 
-    def _arguments(self, admitted: Admitted, turn: Turn) -> Kept:
+    def _arguments(self, admitted: Admitted, turn: Turn) -> WindowRows:
         rows = admitted.train.rows
         columns = self.reducer.arguments(rows)
         opens = None if self.predicate is None else self.predicate.matches(rows)
         begun = None if self.timeout is None else np.full(len(rows), turn.moment.now, np.int64)
-        return Kept(admitted.group, admitted.value, admitted.train.arrived, begun, opens, columns)
+        return WindowRows(admitted.group, admitted.value, admitted.train.arrived, begun, opens, columns)
 
-    def _origins(self, released: Kept, admitted: Admitted, turn: Turn) -> Values:
+    def _origins(self, released: WindowRows, admitted: Admitted) -> Values:
         """The start of each group's first window: the first value that left the slack."""
-        origin, known = self.stored_origins(len(admitted.groups), admitted.value.dtype, turn)
+        origin, known = self.load_origins(admitted.groups, admitted.value.dtype)
         if self.windows.align:
             return origin
         if len(released):
-            firsts, _ = segments(released.group)
+            firsts, _ = find_runs(released.group)
             fresh = firsts[~known[released.group[firsts]]]
             if len(fresh):
                 origin[released.group[fresh]] = released.value[fresh]
                 known[released.group[fresh]] = True
-                turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
+                self.store_origins(admitted.groups, origin, known)
         return origin
 
-    def stored_origins(self, count: int, kind: np.dtype[Any], turn: Turn) -> Bounds:
-        origin, known = np.zeros(count, kind), np.zeros(count, bool)
-        stored = turn.state.get("origins")
+    def load_origins(self, groups: Groups, kind: np.dtype[Any]) -> Bounds:
+        origin, known = np.zeros(len(groups), kind), np.zeros(len(groups), bool)
+        stored = groups.rows("origin")
         if stored is not None:
-            origin[: stored.num_rows] = stored.column("value").to_numpy()
-            known[: stored.num_rows] = stored.column("known").to_numpy(zero_copy_only=False)
+            origin[stored[0]] = stored[1].column("value").to_numpy()
+            known[stored[0]] = True
         return origin, known
 
-    def _gaps(self, released: Kept, origin: Values) -> Any:
+    def store_origins(self, groups: Groups, origin: Values, known: Mask) -> None:
+        group = np.flatnonzero(known)
+        groups.put("origin", group, pa.record_batch({"value": origin[group]}))
+
+    def _gaps(self, released: WindowRows, origin: Values) -> Any:
         if self.predicate is not None:
             return np.zeros(0, bool)
         return self.windows.in_gap(released.value, origin[released.group])
 
-    def merge(self, stored: Kept | None, released: Kept, origin: Values) -> Kept:
+    def merge(self, stored: WindowRows | None, released: WindowRows, origin: Values) -> WindowRows:
         """What the open windows hold, by group and value; summed up by pane where that is possible."""
         if self._in_panes:
             panes = self.windows.panes(released.value, origin[released.group])
             released = released.replace(panes, self.reducer.lift(released.columns, len(released)))
-        rows = released if stored is None else Kept.concat([stored, released])
+        rows = released if stored is None else WindowRows.concat([stored, released])
         rows = rows.take(value_order(rows.group, rows.value))
         if not self._in_panes or len(rows) == 0:
             return rows
-        starts, _ = segments(rows.group, rows.value)
+        starts, _ = find_runs(rows.group, rows.value)
         return rows.reduce(starts, self.reducer.combine(rows.columns, starts))
 
     def _pairs(
-        self, kept: Kept, released: Kept, origin: Values, closed: Bounds, reached: Bounds | None, turn: Turn
+        self,
+        kept: WindowRows,
+        released: WindowRows,
+        origin: Values,
+        closed: Bounds,
+        reached: Bounds | None,
+        groups: Groups,
     ) -> tuple[Ints, Values]:
         """Which rows are in which of the windows that close now."""
         if self.predicate is not None:
-            return closing_windows(self.windows.size, kept, released, origin, reached, turn)
+            return closing_windows(self.windows.size, kept, released, origin, reached, groups)
         near = np.arange(len(kept))
         if reached is not None:
             # Most rows are in no window that closes: leave them out before counting steps.
@@ -194,23 +215,23 @@ class Aggregate:
         )
         return near[row], start
 
-    def _results(self, kept: Kept, row: Ints, start: Values, admitted: Admitted, turn: Turn) -> Train:
+    def _results(self, kept: WindowRows, row: Ints, start: Values, admitted: Admitted) -> Train:
         row, start, begins = self.by_window(kept, row, start)
         group = kept.group[row[begins]]
         window = start[begins]
         if self.timeout is not None and len(begins):
-            keep = ~forget(group, window, turn)
+            keep = ~forget_timed(group, window, admitted.groups)
             chosen = np.repeat(keep, np.diff(np.append(begins, len(row))))
             row, start = row[chosen], start[chosen]
-            begins, _ = segments(kept.group[row], start)
+            begins, _ = find_runs(kept.group[row], start)
             group, window = group[keep], window[keep]
         keys = self._causes(group, window, admitted)
         return self.emit(kept, row, begins, group, window, keys, admitted.groups)
 
-    def by_window(self, kept: Kept, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
+    def by_window(self, kept: WindowRows, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
         order = np.lexsort((row, start, kept.group[row]))
         row, start = row[order], start[order]
-        begins, _ = segments(kept.group[row], start)
+        begins, _ = find_runs(kept.group[row], start)
         return row, start, begins
 
     def _causes(self, group: Ints, window: Values, admitted: Admitted) -> Ints:
@@ -228,7 +249,14 @@ class Aggregate:
         return keys
 
     def emit(
-        self, kept: Kept, row: Ints, begins: Ints, group: Ints, window: Values, keys: Ints, groups: Groups
+        self,
+        kept: WindowRows,
+        row: Ints,
+        begins: Ints,
+        group: Ints,
+        window: Values,
+        keys: Ints,
+        groups: Groups,
     ) -> Train:
         if len(begins) == 0:
             return Train.empty(self.outputs["1"].arrow(), len(keys) + 1)
@@ -244,13 +272,12 @@ class Aggregate:
         arrived = np.minimum.reduceat(kept.arrived[row], begins)
         return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
 
-    def _prune(self, kept: Kept, origin: Values, bound: Bounds, turn: Turn) -> None:
+    def _prune(self, kept: WindowRows, origin: Values, admitted: Admitted, turn: Turn) -> None:
         """Forgets what no open window holds any more."""
         if turn.moment.end:
-            turn.state.put("windows", None)
-            return
-        if self.predicate is not None:
-            alive = still_open(kept, turn)
+            alive = np.zeros(len(kept), bool)
+        elif self.predicate is not None:
+            alive = still_open(kept, admitted.groups)
         else:
-            alive = self.windows.alive(kept.value, origin[kept.group], kept.group, bound)
-        kept.filter(alive).store(turn.state, "windows")
+            alive = self.windows.alive(kept.value, origin[kept.group], kept.group, admitted.after)
+        kept.filter(alive).store(admitted.groups, "windows")

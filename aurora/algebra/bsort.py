@@ -6,11 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.order import ARRIVAL, Order, out_of_order, to_values, with_order_value
-from aurora.algebra.state.groups import Groups, first_not_before, stable_order, value_order
+from aurora.algebra.ordering.admission import out_of_order, with_order_value
+from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.values import least, order_codes, to_values
+from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import first_not_before, stable_order, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end, order_codes
+from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end
 from aurora.errors import AuroraError
 
 __all__ = ["BSort"]
@@ -56,23 +59,21 @@ class BSort:
         return 2 * inputs[0] + 1
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
-        (train,) = inputs
-        depth = train.depth
-        train = with_order_value(train, self.order.on, turn)
-        groups = Groups(turn.state, "groups", self.order.group_by)
-        group = groups.number(train.rows)
-        stored = turn.state.get("held")
+        depth = inputs[0].depth
+        train = with_order_value(inputs[0], self.order.on, turn)
+        groups = turn.state.groups("groups", self.order.group_by, train.rows, everything=turn.moment.end)
+        (group,) = groups.numbers
+        stored = groups.rows("held")
         if stored is not None:
-            held = Train.unpacked(stored.remove_column(stored.num_columns - 1))
-            group = np.concatenate([stored.column(stored.num_columns - 1).to_numpy(), group])
-            train = Train.concat([held, train])
+            group = np.concatenate([stored[0], group])
+            train = Train.concat([Train.unpacked(stored[1]), train])
         if len(train) == 0:
             return {"1": Train.empty(self.schema.arrow(), self.depth((depth,)))}
         sequence = stable_order(group)
         train, group = train.take(sequence), group[sequence]
         value = to_values(train.rows.column(self.order.on))
         leaves, cause, stays = (
-            self._by_count(group, value) if self.order.span is None else self._by_span(turn, group, value)
+            self._by_count(group, value) if self.order.span is None else self._by_span(groups, group, value)
         )
         emitted = self._emit(train, value, leaves, cause)
         if turn.moment.end:
@@ -80,8 +81,7 @@ class BSort:
             stays = stays[:0]
         # What stays goes back in the order in which it came.
         stays = np.sort(stays)
-        rest = train.take(stays).packed().append_column("#group", pa.array(group[stays]))
-        turn.state.put("held", rest)
+        groups.put("held", group[stays], train.take(stays).packed())
         return {"1": emitted.arranged()}
 
     def _by_count(self, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
@@ -101,17 +101,14 @@ class BSort:
         direct = np.flatnonzero(late)
         return np.concatenate([ordered[leaving], direct]), np.concatenate([causes, direct]), ordered[~leaving]
 
-    def _by_span(self, turn: Turn, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
+    def _by_span(self, groups: Groups, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """As `_by_count`; what was held before never leaves at its own arrival again, so only maxima matter."""
         span = self.order.span
         assert span is not None
-        tops = turn.state.get("tops")
-        count = int(group.max()) + 1 if len(group) else 0
-        floor = np.full(count, np.iinfo(np.int64).min if value.dtype.kind == "i" else -np.inf, value.dtype)
+        floor = np.full(len(groups), least(value.dtype), value.dtype)
+        tops = groups.rows("top")
         if tops is not None:
-            known = tops.column("value").to_numpy()
-            floor = np.concatenate([known, floor[len(known) :]])
-            count = len(floor)
+            floor[tops[0]] = tops[1].column("value").to_numpy()
         by_value = value_order(group, value)
         rank = np.empty(len(group), np.int64)
         rank[by_value] = np.arange(len(group))
@@ -128,7 +125,7 @@ class BSort:
         leaving = np.flatnonzero(cause < ends)
         top = floor.copy()
         np.maximum.at(top, group, value)
-        turn.state.put("tops", pa.record_batch({"value": top}))
+        groups.put("top", np.arange(len(groups)), pa.record_batch({"value": top}))
         return leaving, cause[leaving], np.flatnonzero(cause >= ends)
 
     def _emit(self, train: Train, value: Values, leaves: Ints, cause: Ints | None) -> Train:

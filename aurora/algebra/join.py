@@ -9,14 +9,25 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.order import Admitted, Order, admit, to_values
-from aurora.algebra.ordering.pairs import equal_fields, joined_schema, matching, pair_predicate
-from aurora.algebra.ordering.values import beyond, check_reach
+from aurora.algebra.ordering.admission import Admitted, Bounds, admit, read_bounds, with_order_value
+from aurora.algebra.ordering.order import Order, check_reach
+from aurora.algebra.ordering.pairs import (
+    are_complete,
+    equal_fields,
+    joined_schema,
+    match_near,
+    pair_predicate,
+)
+from aurora.algebra.ordering.values import beyond, to_values
+from aurora.algebra.state.groups import Groups
+from aurora.algebra.state.runs import rows_of_part, with_rows_of_part
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import Ints, Mask, Train
 
 __all__ = ["Join"]
+
+SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -81,27 +92,59 @@ class Join:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        lefts = admit(self.left_order, inputs[0].at_input(0, depth), turn, "left ")
-        rights = admit(self.right_order, inputs[1].at_input(1, depth), turn, "right ")
-        new_left, new_right = lefts.train, rights.train
-        old_left = _kept(turn, "left", self.left, depth + 1)
-        old_right = _kept(turn, "right", self.right, depth + 1)
-        left, right = Train.concat([old_left, new_left]), Train.concat([old_right, new_right])
-        found = Train.concat([self._pairs(new_left, right), self._pairs(old_left, new_right)])
-        self._store(turn, "left", left, len(old_left), self.left_order, rights, self._fields(0))
-        self._store(turn, "right", right, len(old_right), self.right_order, lefts, self._fields(1))
-        return {"1": found.arranged()}
+        trains = [
+            with_order_value(train.at_input(number, depth), order.on, turn)
+            for number, (train, order) in enumerate(zip(inputs, self._orders, strict=True))
+        ]
+        admitted = [self._admit(side, trains, turn) for side in (0, 1)]
+        # What P wants equal and is null matches nothing: such tuples need not be kept.
+        new = [
+            each.train.filter(are_complete(each.train.rows, self._pairing_fields(side)))
+            for side, each in enumerate(admitted)
+        ]
+        pairing = self._pairing_groups(new, turn)
+        sides = [_Side.of(side, new[side], pairing) for side in (0, 1)]
+        left, right = sides
+        found = [self._pairs(left.new, right.all), self._pairs(left.old, right.new)]
+        for side in (0, 1):
+            alive = self._are_alive(side, sides[side].all, pairing, admitted[1 - side])
+            sides[side].all.filter(alive & (not turn.moment.end)).store(pairing, SIDES[side])
+        return {"1": Train.concat(found).arranged()}
 
-    def _pairs(self, left: Train, right: Train) -> Train:
+    @property
+    def _orders(self) -> tuple[Order, Order]:
+        return self.left_order, self.right_order
+
+    def _admit(self, side: int, trains: list[Train], turn: Turn) -> Admitted:
+        """Lets the tuples of a side in; the groups that those of the other side wait for are looked up too."""
+        order, fields = self._orders[side], self._fields(1 - side)
+        streams: list[Any] = [trains[side].rows]
+        if fields is not None:
+            streams.append((trains[1 - side].rows, fields))
+        groups = turn.state.groups(f"{SIDES[side]} groups", order.group_by, *streams)
+        return admit(order, trains[side], groups, groups.numbers[0], turn)
+
+    def _pairing_fields(self, side: int) -> tuple[str, ...]:
+        return tuple(pair[side] for pair in self.equal)
+
+    def _pairing_groups(self, new: list[Train], turn: Turn) -> Groups:
+        """The tuples of both sides by the fields that P wants equal."""
+        names = [self._pairing_fields(side) for side in (0, 1)]
+        streams = [(train.rows, own) for train, own in zip(new, names, strict=True)]
+
+        def sweep(entries: pa.RecordBatch) -> pa.RecordBatch:
+            for side in (0, 1):
+                entries = self._sweep(side, entries, turn)
+            return entries
+
+        return turn.state.groups("tuples", names[0], *streams, sweep=sweep)
+
+    def _pairs(self, lefts: "_Tuples", rights: "_Tuples") -> Train:
         """All matches, each at the place of the one that came later, then of the other."""
-        i, j = matching(
-            left.rows,
-            right.rows,
-            self.equal,
-            (
-                to_values(left.rows.column(self.left_order.on)),
-                to_values(right.rows.column(self.right_order.on)),
-            ),
+        left, right = lefts.train, rights.train
+        i, j = match_near(
+            (lefts.group, to_values(left.rows.column(self.left_order.on))),
+            (rights.group, to_values(right.rows.column(self.right_order.on))),
             self.size,
         )
         rows_left, rows_right = left.rows.take(pa.array(i)), right.rows.take(pa.array(j))
@@ -124,36 +167,71 @@ class Join:
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
-        other = (self.right_order, self.left_order)[side].group_by
+        other = self._orders[1 - side].group_by
         named = {pair[1 - side]: pair[side] for pair in self.equal}
         return tuple(named[field] for field in other) if all(field in named for field in other) else None
 
-    def _store(
-        self,
-        turn: Turn,
-        name: str,
-        train: Train,
-        old: int,
-        order: Order,
-        other: Admitted,
-        fields: tuple[str, ...] | None,
-    ) -> None:
-        """Keeps the tuples that a later tuple of the other side could still match."""
-        if turn.moment.end:
-            turn.state.put(name, None)
-            return
-        alive = np.ones(len(train), bool)
-        if fields is not None and len(train):
-            group = other.groups.find(train.rows, fields)
-            bound, known = other.after
-            if len(bound):
-                passed = (group >= 0) & known[group]
-                value = to_values(train.rows.column(order.on))
-                alive = ~passed | ~beyond(bound[group], value, self.size)
-        if len(train) > old or not alive.all():
-            turn.state.put(name, train.filter(alive).packed())
+    def _are_alive(self, side: int, tuples: "_Tuples", pairing: Groups, other: Admitted) -> Mask:
+        """Which tuples of a side a later one of the other side could still match."""
+        fields = self._fields(side)
+        if fields is None or len(tuples) == 0:
+            return np.ones(len(tuples), bool)
+        places = [self._pairing_fields(side).index(field) for field in fields]
+        group = other.groups.find([pairing.keys[place] for place in places])
+        if not fields:
+            group = np.zeros(len(pairing), np.int64)
+        return self._within_reach(side, tuples.train.rows, group[tuples.group], other.after)
+
+    def _within_reach(self, side: int, rows: pa.RecordBatch, group: Ints, bounds: Bounds) -> Mask:
+        bound, known = bounds
+        if len(bound) == 0:
+            return np.ones(rows.num_rows, bool)
+        value = to_values(rows.column(self._orders[side].on))
+        return ~((group >= 0) & known[group] & beyond(bound[group], value, self.size))
+
+    def _sweep(self, side: int, entries: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
+        """Entries that were not touched for long: what the other side has passed by now is left out."""
+        fields, order = self._fields(side), self._orders[1 - side]
+        stored = rows_of_part(entries, SIDES[side])
+        if fields is None or stored is None:
+            return entries
+        owner, rows = stored
+        other = turn.state.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
+        alive = self._within_reach(side, rows, other.numbers[0], read_bounds(order, other))
+        return with_rows_of_part(entries, SIDES[side], owner[alive], rows.filter(pa.array(alive)))
 
 
-def _kept(turn: Turn, name: str, schema: Schema, depth: int) -> Train:
-    batch = turn.state.get(name)
-    return Train.empty(schema.arrow(), depth) if batch is None else Train.unpacked(batch)
+@dataclass(frozen=True)
+class _Tuples:
+    """Tuples of one side, and for each the number of its pairing group."""
+
+    train: Train
+    group: Ints
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def filter(self, mask: Mask) -> "_Tuples":
+        return self if mask.all() else _Tuples(self.train.filter(mask), self.group[mask])
+
+    def store(self, groups: Groups, part: str) -> None:
+        groups.put(part, self.group, self.train.packed())
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The tuples of one side: those kept so far, those of this turn, and all of them."""
+
+    old: _Tuples
+    new: _Tuples
+    all: _Tuples
+
+    @staticmethod
+    def of(side: int, train: Train, pairing: Groups) -> "_Side":
+        new = _Tuples(train, pairing.numbers[side])
+        stored = pairing.rows(SIDES[side])
+        if stored is None:
+            return _Side(_Tuples(train.filter(np.zeros(len(train), bool)), new.group[:0]), new, new)
+        old = _Tuples(Train.unpacked(stored[1]), stored[0])
+        both = Train.concat([old.train, train])
+        return _Side(old, new, _Tuples(both, np.concatenate([old.group, new.group])))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.pairs import equal_fields, joined_schema, matching, pair_predicate
+from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -61,9 +61,9 @@ class Lookup:
         table = self.rows if self.rows is not None else pa.RecordBatch.from_pylist([], self.table.arrow())
         equal = equal_fields(self.predicate)
         if self.table_is_left:
-            j, i = matching(table, train.rows, equal, None, 0)
+            j, i = match_equal(table, train.rows, equal)
         else:
-            i, j = matching(train.rows, table, equal, None, 0)
+            i, j = match_equal(train.rows, table, equal)
         own, other = train.rows.take(pa.array(i)), table.take(pa.array(j))
         left, right = (other, own) if self.table_is_left else (own, other)
         if len(i):

@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.order import Admitted, Order, admit, least, to_values
-from aurora.algebra.ordering.values import beyond, check_reach, shift
-from aurora.algebra.state.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.state.kept import Kept
+from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
+from aurora.algebra.ordering.order import Order, check_reach
+from aurora.algebra.ordering.values import beyond, least, order_codes, shift, to_values
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, order_codes
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
+from aurora.algebra.windows.rows import WindowRows
 from aurora.errors import AuroraError
 
 __all__ = ["Resample"]
@@ -87,10 +88,19 @@ class Resample:
         left, right = (train.at_input(number, depth) for number, train in enumerate(inputs))
         left = left.narrowed({self.left_order.on, *self.left_order.group_by})
         right = right.narrowed(self.reducer.fields | {self.right_order.on, *self.right_order.group_by})
-        ticks = admit(self.left_order, left, replace(turn, counts=turn.primary), "left ")
-        reports = admit(self.right_order, right, turn, "right ")
+        seen_by_all = replace(turn, counts=turn.primary)
+        left = with_order_value(left, self.left_order.on, seen_by_all)
+        right = with_order_value(right, self.right_order.on, turn)
+        left_groups = turn.state.groups("left groups", self.left_order.group_by, left.rows)
+        ticks = admit(self.left_order, left, left_groups, left_groups.numbers[0], seen_by_all)
+        # Any group may have tuples near a new left one.
+        everything = turn.moment.end or len(ticks.train) > 0
+        groups = turn.state.groups(
+            "right groups", self.right_order.group_by, right.rows, everything=everything
+        )
+        reports = admit(self.right_order, right, groups, groups.numbers[0], turn)
         beats, old = self._beats(ticks, turn)
-        rows = self._reports(reports, turn)
+        rows = self._reports(reports)
         value = to_values(beats.rows.column(self.left_order.on))
         due, group = self._due(value, old, reports, turn)
         result = self._results(beats, old, value, due, group, rows, reports)
@@ -106,11 +116,11 @@ class Resample:
         order = np.argsort(to_values(beats.rows.column(self.left_order.on)), kind="stable")
         return beats.take(order), order < len(beats) - len(new)
 
-    def _reports(self, reports: Admitted, turn: Turn) -> Kept:
+    def _reports(self, reports: Admitted) -> WindowRows:
         columns = self.reducer.arguments(reports.train.rows)
-        new = Kept(reports.group, reports.value, reports.train.arrived, None, None, columns)
-        stored = Kept.load(turn.state, "reports")
-        rows = new if stored is None else Kept.concat([stored, new])
+        new = WindowRows(reports.group, reports.value, reports.train.arrived, None, None, columns)
+        stored = WindowRows.load(reports.groups, "reports")
+        rows = new if stored is None else WindowRows.concat([stored, new])
         return rows.take(value_order(rows.group, rows.value))
 
     def _due(self, value: Values, old: Mask, reports: Admitted, turn: Turn) -> tuple[Ints, Ints]:
@@ -128,7 +138,14 @@ class Resample:
         return np.concatenate([beat, new[place]]), np.concatenate([group, passed])
 
     def _results(
-        self, beats: Train, old: Mask, value: Values, due: Ints, group: Ints, rows: Kept, reports: Admitted
+        self,
+        beats: Train,
+        old: Mask,
+        value: Values,
+        due: Ints,
+        group: Ints,
+        rows: WindowRows,
+        reports: Admitted,
     ) -> Train:
         low = np.searchsorted(rows.group, group, side="left")
         high = np.searchsorted(rows.group, group, side="right")
@@ -139,7 +156,7 @@ class Resample:
             return Train.empty(self.outputs["1"].arrow(), beats.depth + 1)
         due, group, first, past = due[some], group[some], first[some], past[some]
         place, owner = expand(first, past)
-        starts, _ = segments(owner)
+        starts, _ = find_runs(owner)
         columns = [column.take(pa.array(place)) for column in rows.columns]
         values = self.reducer.over(columns, starts, len(place))
         chosen = beats.take(due)
@@ -166,16 +183,15 @@ class Resample:
         return keys
 
     def _store(
-        self, beats: Train, value: Values, rows: Kept, ticks: Admitted, reports: Admitted, turn: Turn
+        self, beats: Train, value: Values, rows: WindowRows, ticks: Admitted, reports: Admitted, turn: Turn
     ) -> None:
         if turn.moment.end:
             turn.state.put("beats", None)
-            turn.state.put("reports", None)
             return
         self._store_beats(beats, value, ticks, reports, turn)
         bound, known = ticks.after
         if self.left_order.group_by or not known.any() or len(rows) == 0:
-            rows.store(turn.state, "reports")
+            rows.store(reports.groups, "reports")
             return
         # A report goes when no left tuple to come reaches it, and none that still waits for its group does.
         passed = beyond(np.broadcast_to(bound[0], len(rows)), rows.value, self.size)
@@ -187,7 +203,7 @@ class Resample:
         )
         first = np.searchsorted(value, waits_from)
         past = np.searchsorted(value, shift(rows.value, self.size), side="right")
-        rows.filter(~passed | (past > first)).store(turn.state, "reports")
+        rows.filter(~passed | (past > first)).store(reports.groups, "reports")
 
     def _store_beats(
         self, beats: Train, value: Values, ticks: Admitted, reports: Admitted, turn: Turn

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.operator import Partition
-from aurora.algebra.state.groups import segments
-from aurora.algebra.state.turn import State, Turn
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train, at_the_end
 from aurora.errors import AuroraError
@@ -26,7 +27,7 @@ def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -
     A cause behind the last row, `len(train)`, is the end of the input. Rows of one cause stay in the order given here.
     """
     order = np.argsort(cause, kind="stable")
-    _, nth_run = segments(cause[order])
+    _, nth_run = find_runs(cause[order])
     starts = np.searchsorted(nth_run, nth_run, side="left")
     nth = np.empty(len(cause), np.int64)
     nth[order] = np.arange(len(cause)) - starts
@@ -114,9 +115,10 @@ class UserBox:
             inputs = tuple(train.at_input(number, depth) for number, train in enumerate(inputs))
             depth += 1
         named = dict(zip((name for name, _ in self.inputs), inputs, strict=True))
-        declared = replace(turn, relations=_Declared(turn.relations, self.relations))
+        guard = partial(_check_declared, self.relations)
+        declared = replace(turn, relations=turn.relations.guarded(guard))
         if self.stateless:
-            declared = replace(declared, state=_Refused())
+            declared = replace(declared, state=turn.state.guarded(_refuse))
         found = self.kernel(named, declared)
         outputs = {}
         for port, schema in self.results:
@@ -141,31 +143,13 @@ class UserBox:
         return outputs
 
 
-class _Refused(State):
-    """The state of a stateless box."""
-
-    def get(self, name: str) -> pa.RecordBatch | None:
-        raise AuroraError(f"a user's kernel asks for state {name}, but its box is stateless; give it a key")
-
-    def put(self, name: str, value: pa.RecordBatch | None) -> None:
-        self.get(name)
+def _refuse(name: str) -> None:
+    """The guard of a stateless box."""
+    raise AuroraError(f"a user's kernel asks for state {name}, but its box is stateless; give it a key")
 
 
-class _Declared(State):
-    """The relations that a box has declared: planning relies on the list being complete."""
-
-    def __init__(self, relations: State, names: tuple[str, ...]) -> None:
-        self._relations = relations
-        self._names = names
-
-    def get(self, name: str) -> pa.RecordBatch | None:
-        return self._relations.get(self._known(name))
-
-    def put(self, name: str, value: pa.RecordBatch | None) -> None:
-        self._relations.put(self._known(name), value)
-
-    def _known(self, name: str) -> str:
-        if name.partition("/")[0] not in self._names:
-            declared = ", ".join(self._names) or "none"
-            raise AuroraError(f"a user's kernel asks for relation {name}, declared are: {declared}")
-        return name
+def _check_declared(names: tuple[str, ...], name: str) -> None:
+    """Planning relies on the list of relations being complete."""
+    if name.partition("/")[0] not in names:
+        declared = ", ".join(names) or "none"
+        raise AuroraError(f"a user's kernel asks for relation {name}, declared are: {declared}")

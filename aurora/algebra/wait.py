@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aurora.algebra.operator import Partition
-from aurora.algebra.ordering.order import Admitted, Order, admit, least, to_values, with_order_value
-from aurora.algebra.ordering.values import check_reach
-from aurora.algebra.state.groups import first_not_before
+from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
+from aurora.algebra.ordering.order import Order, check_reach
+from aurora.algebra.ordering.values import least, to_values
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import first_not_before
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end
 from aurora.errors import AuroraError
@@ -62,22 +63,28 @@ class Wait:
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         train = with_order_value(inputs[0].deepened(depth), self.on, turn)
-        watched = inputs[1].at_input(1, depth)
-        passing = admit(self.order, watched, replace(turn, counts=False), "watched ")
-        stored = turn.state.get("held")
-        old = 0 if stored is None else stored.num_rows
+        uncounted = replace(turn, counts=False)
+        watched = with_order_value(inputs[1].at_input(1, depth), self.order.on, uncounted)
+        groups = turn.state.groups(
+            "groups", self.order.group_by, watched.rows, train.rows, everything=turn.moment.end
+        )
+        passing = admit(self.order, watched, groups, groups.numbers[0], uncounted)
+        group = groups.numbers[1]
+        stored = groups.rows("held")
+        old = 0 if stored is None else len(stored[0])
         if stored is not None:
-            train = Train.concat([Train.unpacked(stored), train])
-        released, keys = self._released(train, old, passing, turn)
-        if released.any() or old != len(train):
-            turn.state.put("held", train.filter(~released).packed())
+            train = Train.concat([Train.unpacked(stored[1]), train])
+            group = np.concatenate([stored[0], group])
+        released, keys = self._released(train, group, old, passing, turn)
+        groups.put("held", group[~released], train.filter(~released).packed())
         keys = np.concatenate([keys, train.keys])
         return {"1": Train(train.rows, train.arrived, keys).filter(released).arranged()}
 
-    def _released(self, train: Train, old: int, passing: Admitted, turn: Turn) -> tuple[Mask, Ints]:
+    def _released(
+        self, train: Train, group: Ints, old: int, passing: Admitted, turn: Turn
+    ) -> tuple[Mask, Ints]:
         """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
-        group = passing.groups.find(train.rows, self.order.group_by)
         low = np.searchsorted(passing.group, group, side="left")
         high = np.searchsorted(passing.group, group, side="right")
         bound = np.where(passing.bounded, passing.bound, least(passing.bound.dtype))

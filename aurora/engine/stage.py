@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import split
 from aurora.engine.plan import Entry, Plan

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.state.runs import merge_runs, part_names, rows_of_part
+from aurora.algebra.state.state import Changes, Delta, State, Stored
+from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
 from tests.spec.squal import Box
@@ -20,6 +22,7 @@ __all__ = [
     "batch",
     "check_agreement",
     "plain",
+    "rows_kept",
     "run_kernel",
     "run_naive",
     "same",
@@ -39,8 +42,8 @@ class Ran:
 
     ports: dict[str, list[tuple[int, Row]]] = field(default_factory=dict)
     discarded: Counter[str] = field(default_factory=Counter)
-    stored: dict[str, pa.RecordBatch] = field(default_factory=dict)
-    relations: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    stored: Stored = field(default_factory=Stored)
+    relations: Stored = field(default_factory=Stored)
 
 
 def batch(rows: list[Row], schema: Schema) -> pa.RecordBatch:
@@ -108,7 +111,7 @@ def run_kernel(
 
 def collect(box: Any, inputs: tuple[Train, ...], moment: Moment, ran: Ran) -> None:
     # Each turn gets its state from what the last one stored, and from nothing else.
-    state, relations = State(ran.stored.get), State(ran.relations.get)
+    state, relations = State(ran.stored), State(ran.relations)
     turn = Turn(state, moment, ran.discarded, relations=relations)
     for port, train in box.call(inputs, turn).items():
         assert train.rows.schema == box.outputs[port].arrow()
@@ -118,11 +121,26 @@ def collect(box: Any, inputs: tuple[Train, ...], moment: Moment, ran: Ran) -> No
         rows = zip(train.arrived.tolist(), plain(train.rows), strict=True)
         ran.ports.setdefault(port, []).extend(rows)
     for changed, store in ((state, ran.stored), (relations, ran.relations)):
-        for name, value in changed.changes():
-            if value is None:
-                store.pop(name, None)
-            else:
-                store[name] = from_bytes(to_bytes(value))
+        store.write(through_bytes(changed.changes()))
+
+
+def through_bytes(changes: Changes) -> Changes:
+    """As a store would give them back."""
+    return Changes(
+        {name: value and from_bytes(to_bytes(value)) for name, value in changes.values.items()},
+        {name: Delta(from_bytes(to_bytes(delta.run)), delta.whole) for name, delta in changes.deltas.items()},
+    )
+
+
+def rows_kept(store: Stored) -> Counter[str]:
+    """How many rows the groups hold in each part, and each named batch."""
+    kept: Counter[str] = Counter({name: value.num_rows for name, value in store.values.items()})
+    for runs in store.tables.values():
+        entries = merge_runs(runs, drop_empty=True)
+        for name in part_names(entries):
+            found = rows_of_part(entries, name)
+            kept[name] += 0 if found is None else len(found[0])
+    return +kept
 
 
 def run_naive(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
-from tests.algebra.harness import Arrival, check_agreement, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import wrapped
@@ -177,6 +177,6 @@ def test_state_does_not_grow(more: dict[str, Any]) -> None:
 
     def kept(count: int) -> int:
         ran = run_kernel(box, rows[:count], (schema,), 100, clock, ends=False)
-        return sum(batch.num_rows for batch in ran.stored.values())
+        return rows_kept(ran.stored).total()
 
     assert kept(6000) <= kept(1000) + 20 < 300

@@ -10,7 +10,7 @@ from aurora.algebra.bsort import BSort
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
 from aurora.errors import AuroraError
-from tests.algebra.harness import Arrival, check_agreement, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 
@@ -69,8 +69,8 @@ def test_state_is_the_buffer() -> None:
     box = BSort.of(Order("T", slack=3, group_by=("g",)), schema)
     rows = [(0, {"T": i // 2 + i % 3, "g": i % 5}) for i in range(2000)]
     ran = run_kernel(box, rows, (schema,), 100, ends=False)
-    assert ran.stored["held"].num_rows == 15
-    assert sum(batch.num_rows for batch in ran.stored.values()) <= 40
+    assert rows_kept(ran.stored)["held"] == 15
+    assert rows_kept(ran.stored).total() <= 40
 
 
 def test_arrival_order_needs_no_sort() -> None:

@@ -12,7 +12,8 @@ from aurora.algebra.bsort import BSort
 from aurora.algebra.join import Join
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
-from aurora.algebra.state.turn import Moment, State, Turn
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 from aurora.algebra.wait import Wait

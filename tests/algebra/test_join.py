@@ -11,7 +11,7 @@ from aurora.algebra.join import Join
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
-from tests.algebra.harness import Arrival, batch, check_agreement, run_kernel
+from tests.algebra.harness import Arrival, batch, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 
@@ -117,7 +117,7 @@ def test_state_does_not_grow() -> None:
 
     def kept(count: int) -> int:
         ran = run_kernel(box, rows[:count], (schema, schema), 100, ends=False)
-        return sum(batch.num_rows for batch in ran.stored.values())
+        return rows_kept(ran.stored).total()
 
     assert kept(6000) <= kept(1000) + 20 < 300
 

@@ -10,7 +10,7 @@ from aurora.algebra.ordering.order import Order
 from aurora.algebra.resample import Resample
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.wait import Wait
-from tests.algebra.harness import Arrival, check_agreement, run_kernel
+from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import FUNCTIONS
@@ -109,7 +109,7 @@ def test_reports_and_held_tuples_do_not_pile_up() -> None:
 
     def kept(box: Any, name: str, count: int) -> int:
         ran = run_kernel(box, rows[:count], (schema, schema), 100, ends=False)
-        return ran.stored[name].num_rows if name in ran.stored else 0
+        return rows_kept(ran.stored)[name]
 
     one_group = Resample.of({"n": "count(*)"}, 5, Order("T", 2), Order("T", 2), schema, schema)
     assert kept(one_group, "beats", 6000) <= kept(one_group, "beats", 1000) + 5 < 40

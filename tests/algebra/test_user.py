@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.algebra.state.turn import State, Turn
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import LAST, Train
 from aurora.algebra.user import UserBox, caused
 from aurora.errors import AuroraError
-from tests.algebra.harness import Arrival, batch, check_agreement, run_kernel
+from tests.algebra.harness import Arrival, batch, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals
 from tests.spec import squal
 
@@ -65,7 +66,7 @@ def test_the_end_is_a_cause_too() -> None:
 @given(arrivals(st.lists(st.integers(-9, 9), max_size=30), k=st.integers(0, 4)))
 def test_state_in_a_relation(rows: list[Arrival]) -> None:
     ran = check_agreement(BOX, lambda: squal.Stateful(naive), rows, SCHEMA)
-    assert set(ran.relations) <= {"totals"} and not ran.stored
+    assert set(ran.relations.values) <= {"totals"} and not rows_kept(ran.stored)
 
 
 def repeat_both(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
@@ -101,7 +102,7 @@ def test_parts_of_a_state_have_their_own_names() -> None:
     rows = batch([{"T": 1, "k": 2}], SCHEMA)
     whole.within("a.").within("b.").put("held", rows)
     assert whole.get("a.b.held") is rows
-    assert [name for name, _ in whole.changes()] == ["a.b.held"]
+    assert list(whole.changes().values) == ["a.b.held"]
     whole.put("a.b.held", rows.slice(0, 0))
     assert list(whole.changes()) == [("a.b.held", None)]
     assert list(whole.changes()) == []

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Network, from_text
-from aurora.algebra.state.turn import Moment, State
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Plan, plan_network

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Cursor, Network, Source
-from aurora.algebra.state.turn import Moment, State
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.stage import departures, run_stage

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from aurora import Memory, Schema, json_lines
-from aurora.algebra.state.turn import Moment, State
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
 from aurora.engine.plan import plan_network
 from aurora.engine.projection import projected

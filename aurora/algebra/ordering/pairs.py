@@ -1,5 +1,6 @@
 """Pairs of tuples that satisfy a predicate: which fields it wants equal, and which rows can match at all."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,13 @@ import pyarrow as pa
 from aurora.algebra.expressions import Expression
 from aurora.algebra.expressions.tree import Call, Field, Node
 from aurora.algebra.ordering.values import shift
-from aurora.algebra.state.groups import encode, expand, first_not_before, value_order
+from aurora.algebra.tuples.arrays import encode, expand, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Values
+from aurora.algebra.tuples.train import Ints, Mask, Values
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
-__all__ = ["equal_fields", "joined_schema", "matching", "pair_predicate"]
+__all__ = ["are_complete", "equal_fields", "joined_schema", "match_equal", "match_near", "pair_predicate"]
 
 
 def pair_predicate(text: str, left: Schema, right: Schema, where: str) -> Expression:
@@ -60,42 +61,50 @@ def _one_kind(left: pa.DataType, right: pa.DataType) -> bool:
     return bool(left == right or (pa.types.is_integer(left) and pa.types.is_integer(right)))
 
 
-def matching(
-    left: pa.RecordBatch,
-    right: pa.RecordBatch,
-    equal: tuple[tuple[str, str], ...],
-    values: tuple[Values, Values] | None,
-    size: Any,
+def are_complete(rows: pa.RecordBatch, fields: Sequence[str]) -> Mask:
+    """Which rows have no null in these fields: null equals nothing."""
+    complete = np.ones(rows.num_rows, bool)
+    for name in fields:
+        if rows.column(name).null_count:
+            complete &= rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return complete
+
+
+def match_near(left: tuple[Ints, Values], right: tuple[Ints, Values], size: Any) -> tuple[Ints, Ints]:
+    """Positions of the pairs of one group whose values are not further apart than `size`."""
+    (left_group, left_value), (right_group, right_value) = left, right
+    if len(left_group) == 0 or len(right_group) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = value_order(right_group, right_value)
+    by_group, by_value = right_group[order], right_value[order]
+    start = np.searchsorted(by_group, left_group, side="left")
+    stop = np.searchsorted(by_group, left_group, side="right")
+    low = first_not_before(by_value, start, stop, shift(left_value, -size))
+    high = first_not_before(by_value, start, stop, shift(left_value, size), after=True)
+    place, owner = expand(low, high)
+    return owner, order[place]
+
+
+def match_equal(
+    left: pa.RecordBatch, right: pa.RecordBatch, equal: tuple[tuple[str, str], ...]
 ) -> tuple[Ints, Ints]:
-    """Positions of the pairs with equal fields (null equals nothing) and values not further apart than `size`."""
+    """Positions of the pairs with equal fields."""
     if left.num_rows == 0 or right.num_rows == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    here = np.flatnonzero(are_complete(left, [one for one, _ in equal]))
+    there = np.flatnonzero(are_complete(right, [other for _, other in equal]))
     codes = np.zeros(left.num_rows + right.num_rows, np.int64)
-    complete = np.ones(len(codes), bool)
     if equal:
         columns = []
         for left_name, right_name in equal:
             one, two = left.column(left_name), right.column(right_name)
             if one.type != two.type:
                 one, two = one.cast(pa.int64()), two.cast(pa.int64())
-            column = pa.concat_arrays([one, two])
-            complete &= column.is_valid().to_numpy(zero_copy_only=False)
-            columns.append(column)
+            columns.append(pa.concat_arrays([one, two]))
         codes = encode(columns)
-    here = np.flatnonzero(complete[: left.num_rows])
-    there = np.flatnonzero(complete[left.num_rows :])
     code_left, code_right = codes[here], codes[left.num_rows + there]
-    if values is None:
-        order = np.argsort(code_right, kind="stable")
-        low = np.searchsorted(code_right[order], code_left, side="left")
-        high = np.searchsorted(code_right[order], code_left, side="right")
-    else:
-        value_left, value_right = values[0][here], values[1][there]
-        order = value_order(code_right, value_right)
-        by_code, by_value = code_right[order], value_right[order]
-        start = np.searchsorted(by_code, code_left, side="left")
-        stop = np.searchsorted(by_code, code_left, side="right")
-        low = first_not_before(by_value, start, stop, shift(value_left, -size))
-        high = first_not_before(by_value, start, stop, shift(value_left, size), after=True)
+    order = np.argsort(code_right, kind="stable")
+    low = np.searchsorted(code_right[order], code_left, side="left")
+    high = np.searchsorted(code_right[order], code_left, side="right")
     place, owner = expand(low, high)
     return here[owner], there[order[place]]

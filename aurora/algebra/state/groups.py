@@ -1,140 +1,167 @@
-"""Groups of tuples, numbered in the order in which they first came."""
+"""The groups that a turn touches: numbered from 0 as they first come, each with the rows that a box keeps of it."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from aurora.algebra.state.turn import State
-from aurora.algebra.tuples.train import Ints, Values
+from aurora.algebra.state.runs import (
+    PART,
+    find,
+    from_lists,
+    hashes_of,
+    join_entries,
+    key_columns,
+    make_run,
+    merge_runs,
+    part_names,
+    to_lists,
+)
+from aurora.algebra.tuples.arrays import encode, first_places, stable_order
+from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.train import Ints, Mask
 
-__all__ = ["Groups", "encode", "expand", "first_not_before", "segments", "stable_order", "value_order"]
+__all__ = ["Groups"]
+
+Side = tuple[pa.RecordBatch, Sequence[str]]
 
 
 class Groups:
-    """The directory of a box's groups: other state refers to a group by its number."""
+    """`numbers` has, for each stream, the group of each of its rows. Without key fields there is one group."""
 
-    def __init__(self, state: State, name: str, fields: tuple[str, ...]) -> None:
-        self._state = state
-        self._name = name
-        self._fields = fields
-        self._known = state.get(name) if fields else None
+    def __init__(
+        self, runs: list[pa.RecordBatch], width: int, sides: Sequence[Side], everything: bool
+    ) -> None:
+        self.everything = everything
+        self.numbers, self.keys = _number(width, sides)
+        self._hashes = hash_rows(self.keys, len(self.keys[0]) if width else 1)
+        self._stored: pa.RecordBatch | None = None
+        if everything and runs:
+            self._load_everything(merge_runs(runs, drop_empty=True))
+        else:
+            self._stored, self._place = _load(runs, self.keys, self._hashes)
+        self._parts: dict[str, pa.Array] = {}
+        self._dirty = np.zeros(len(self), bool)
 
     def __len__(self) -> int:
-        if not self._fields:
-            return 1
-        return 0 if self._known is None else int(self._known.num_rows)
+        return len(self._hashes)
 
-    def number(self, rows: pa.RecordBatch) -> Ints:
-        """The group of each row; groups not seen before are added to the directory."""
-        if not self._fields:
-            return np.zeros(rows.num_rows, np.int64)
-        known = len(self)
-        numbers = self._encode(rows, self._fields)
-        if len(numbers) and numbers.max() >= known:
-            _, firsts = np.unique(numbers, return_index=True)
-            fresh = firsts[numbers[firsts] >= known]
-            added = rows.select(list(self._fields)).take(pa.array(fresh))
-            self._known = added if self._known is None else pa.concat_batches([self._known, added])
-            self._state.put(self._name, self._known)
-        return numbers
-
-    def find(self, rows: pa.RecordBatch, fields: tuple[str, ...]) -> Ints:
-        """The group that each row's `fields` name, -1 where there is none yet."""
-        if not self._fields:
-            return np.zeros(rows.num_rows, np.int64)
-        numbers = self._encode(rows, fields)
-        return np.where(numbers < len(self), numbers, -1)
-
-    def _encode(self, rows: pa.RecordBatch, fields: tuple[str, ...]) -> Ints:
-        columns = []
-        for own, name in zip(self._fields, fields, strict=True):
-            column = rows.column(name)
-            if self._known is not None:
-                known = self._known.column(own)
-                if column.type != known.type:
-                    # Integers of two widths.
-                    known, column = known.cast(pa.int64()), column.cast(pa.int64())
-                column = pa.concat_arrays([known, column])
-            columns.append(column)
-        return encode(columns)[len(self) :]
+    def _load_everything(self, whole: pa.RecordBatch) -> None:
+        """Groups that no row of the turn has touched get the numbers behind those that one has."""
+        self._stored = whole
+        order = np.argsort(self._hashes, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = find(
+            whole, [column.take(pa.array(order)) for column in self.keys], self._hashes[order]
+        )
+        others = np.ones(whole.num_rows, bool)
+        others[place[place >= 0]] = False
+        rest = np.flatnonzero(others)
+        self._place = np.concatenate([place, rest])
+        self.keys = [
+            pa.concat_arrays([own, stored.take(pa.array(rest))])
+            for own, stored in zip(self.keys, key_columns(whole), strict=True)
+        ]
+        self._hashes = np.concatenate([self._hashes, hashes_of(whole)[rest]])
 
     def columns(self, numbers: Ints) -> list[pa.Array]:
-        """The group fields of each number."""
-        if not self._fields:
-            return []
-        assert self._known is not None
-        return list(self._known.take(pa.array(numbers)).columns)
+        """The key fields of each number."""
+        return [column.take(pa.array(numbers)) for column in self.keys]
+
+    def find(self, keys: list[pa.Array]) -> Ints:
+        """The number of the group with each key, -1 where it is none of these."""
+        if not keys:
+            return np.zeros(0, np.int64)
+        columns = []
+        for own, column in zip(self.keys, keys, strict=True):
+            if own.type != column.type:
+                own, column = own.cast(pa.int64()), column.cast(pa.int64())
+            columns.append(pa.concat_arrays([own, column]))
+        numbers = encode(columns)[len(self) :]
+        return np.where(numbers < len(self), numbers, -1)
+
+    def rows(self, part: str) -> tuple[Ints, pa.RecordBatch] | None:
+        """What is kept of the groups under this name: the group of each row, ascending, and the rows."""
+        lists = self._lists(part)
+        return None if lists is None else from_lists(lists)
+
+    def put(self, part: str, group: Ints, rows: pa.RecordBatch, changed: Mask | None = None) -> None:
+        """Replaces what is kept under this name; `changed` are the groups for which that makes a difference."""
+        if len(group) > 1 and (group[1:] < group[:-1]).any():
+            order = stable_order(group)
+            group, rows = group[order], rows.take(pa.array(order))
+        self._parts[part] = to_lists(group, rows, len(self))
+        self._dirty |= np.ones(len(self), bool) if changed is None else changed
+
+    def _lists(self, part: str) -> pa.Array | None:
+        """The rows of each group as a list."""
+        if part in self._parts:
+            return self._parts[part]
+        if self._stored is None or PART + part not in self._stored.schema.names:
+            return None
+        return self._stored.column(PART + part).take(pa.array(self._place, mask=self._place < 0))
+
+    def changed_entries(self) -> pa.RecordBatch | None:
+        """The run of what was put; None if nothing was."""
+        if not self._dirty.any():
+            return None
+        names = dict.fromkeys([*self._parts, *([] if self._stored is None else part_names(self._stored))])
+        parts = {}
+        for name in names:
+            lists = self._lists(name)
+            assert lists is not None
+            parts[name] = lists
+        wanted = ~_hold_nothing(parts, len(self))
+        if not self.everything:
+            wanted = self._dirty & (wanted | (self._place >= 0))
+            if not wanted.any():
+                return None
+        return make_run(self.keys, parts, self._hashes, wanted)
 
 
-def encode(columns: list[pa.Array]) -> Ints:
-    """Numbers rows from 0 in the order in which their values first appear; nulls are equal to each other."""
-    codes: Ints | None = None
-    for column in columns:
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        encoded = column.dictionary_encode(null_encoding="encode")
-        code = encoded.indices.to_numpy().astype(np.int64)
-        if codes is None:
-            codes = code
-        else:
-            mixed = pa.array(codes * np.int64(max(len(encoded.dictionary), 1)) + code)
-            codes = mixed.dictionary_encode().indices.to_numpy().astype(np.int64)
-    assert codes is not None
-    return codes
+def _hold_nothing(parts: dict[str, pa.Array], groups: int) -> Mask:
+    rows = np.zeros(groups, np.int64)
+    for lists in parts.values():
+        rows += lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return np.asarray(rows == 0)
 
 
-def stable_order(groups: Ints) -> Ints:
-    """The permutation that brings groups together and keeps the order inside each."""
-    if len(groups) and groups.max() < 2**16:
-        return np.argsort(groups.astype(np.uint16), kind="stable")
-    return np.argsort(groups, kind="stable")
+def _number(width: int, sides: Sequence[Side]) -> tuple[list[Ints], list[pa.Array]]:
+    """The number of each row's group, stream by stream, and the key of each group."""
+    counts = [rows.num_rows for rows, _ in sides]
+    if width == 0:
+        return [np.zeros(count, np.int64) for count in counts], []
+    columns = []
+    for position in range(width):
+        pieces = [rows.column(names[position]) for rows, names in sides]
+        if any(piece.type != pieces[0].type for piece in pieces):
+            # Integers of two widths.
+            pieces = [piece.cast(pa.int64()) for piece in pieces]
+        columns.append(pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces))
+    codes = encode(columns)
+    firsts = pa.array(first_places(codes))
+    numbers = np.split(codes, np.cumsum(counts)[:-1])
+    return numbers, [column.take(firsts) for column in columns]
 
 
-def value_order(groups: Ints, values: Values) -> Ints:
-    """The permutation by group, then value, first come first on ties."""
-    count = len(groups)
-    if count and values.dtype.kind == "i":
-        low, high = int(values.min()), int(values.max())
-        if high - low < 2**62 // (int(groups.max()) + 1):
-            return np.argsort(groups * np.int64(high - low + 1) + (values - low), kind="stable")
-    return np.lexsort((values, groups))
-
-
-def segments(*sorted_columns: Values) -> tuple[Ints, Ints]:
-    """Where each run of equal rows starts, and for each row the number of its run."""
-    count = len(sorted_columns[0])
-    if count == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    changed = np.zeros(count, bool)
-    changed[0] = True
-    for column in sorted_columns:
-        changed[1:] |= column[1:] != column[:-1]
-    return np.flatnonzero(changed), np.cumsum(changed) - 1
-
-
-def expand(low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """All positions low..high-1 of each range, one after the other, and for each the number of its range."""
-    lengths = np.where(high > low, high - low, 0)
-    owner = np.repeat(np.arange(len(low)), lengths)
-    offsets = np.cumsum(lengths) - lengths
-    return np.arange(len(owner)) - offsets[owner] + low[owner], owner
-
-
-def first_not_before(
-    values: Values,
-    low: Ints,
-    high: Ints,
-    wanted: Values,
-    after: bool = False,
-) -> Ints:
-    """For each range of ascending values the first position whose value is >= (or, with `after`, >) the wanted one."""
-    low, high = low.copy(), high.copy()
-    open_ = low < high
-    while open_.any():
-        middle = (low + high) >> 1
-        probe = values[np.where(open_, middle, 0)]
-        smaller = open_ & ((probe <= wanted) if after else (probe < wanted))
-        low = np.where(smaller, middle + 1, low)
-        high = np.where(open_ & ~smaller, middle, high)
-        open_ = low < high
-    return low
+def _load(
+    runs: list[pa.RecordBatch], keys: list[pa.Array], hashes: Hashes
+) -> tuple[pa.RecordBatch | None, Ints]:
+    """The newest entry of each key, and where it stands among those that are given; -1 for a key without one."""
+    place = np.full(len(hashes), -1, np.int64)
+    missing = np.argsort(hashes, kind="stable")
+    found: list[pa.RecordBatch] = []
+    count = 0
+    for run in reversed(runs):
+        if len(missing) == 0:
+            break
+        at = find(run, [column.take(pa.array(missing)) for column in keys], hashes[missing])
+        here = at >= 0
+        if here.any():
+            found.append(run.take(pa.array(at[here])))
+            place[missing[here]] = np.arange(count, count + int(here.sum()))
+            count += int(here.sum())
+            missing = missing[~here]
+    if not found:
+        return None, place
+    return join_entries(found), place

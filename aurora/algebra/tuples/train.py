@@ -19,7 +19,6 @@ __all__ = [
     "at_the_end",
     "at_the_start",
     "from_bytes",
-    "order_codes",
     "to_bytes",
 ]
 
@@ -187,9 +186,10 @@ def _flat(column: pa.Array) -> Iterator[pa.Array]:
         yield from _flat(inner)
 
 
-def to_bytes(batch: pa.RecordBatch) -> bytes:
+def to_bytes(batch: pa.RecordBatch, compressed: bool = False) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if compressed else None)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue().to_pybytes())
 
@@ -254,12 +254,3 @@ def _tied(same: Mask) -> tuple[Ints, Ints]:
     """The places that are the same as a neighbour, and for each the number of its run."""
     places = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
     return places, np.cumsum(np.concatenate([[True], ~same]))[places]
-
-
-def order_codes(values: Values) -> Ints:
-    """Whole numbers that compare like the values (NaN after all others, -0.0 like 0.0)."""
-    if values.dtype.kind != "f":
-        return values.astype(np.int64)
-    plain = values.astype(np.float64) + 0.0
-    bits = np.where(np.isnan(plain), np.float64("nan"), plain).view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)

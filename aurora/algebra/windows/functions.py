@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions import AggregateCall
-from aurora.algebra.ordering.order import from_values, orderable, to_values
-from aurora.algebra.tuples.train import Ints, Values, order_codes
+from aurora.algebra.ordering.values import from_values, order_codes, orderable, to_values
+from aurora.algebra.tuples.arrays import find_runs
+from aurora.algebra.tuples.train import Ints, Values
 
-__all__ = ["Function", "Whole", "function_of"]
+__all__ = ["Function", "function_of"]
 
 
 class Function(ABC):
@@ -36,13 +37,6 @@ class Function(ABC):
 
     def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         return self.finish(self.combine(self.lift(arguments, rows), starts))
-
-
-class Whole(ABC):
-    """An aggregate that needs all tuples of its window."""
-
-    @abstractmethod
-    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array: ...
 
 
 def _ints(column: pa.Array) -> Ints:
@@ -175,69 +169,140 @@ def _filled(column: pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class Spread(Whole):
-    """Variance and standard deviation in two passes."""
+class Spread(Function):
+    """Variance and standard deviation.
 
+    Kept are a value near the others (the first), how many there are, and the sums of the distances from it and of
+    their squares: they add up like any sum, and lose no digits where the values are large and lie close together.
+    """
+
+    width: ClassVar[int] = 4
     root: bool
     sample: bool
 
-    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
-        values, valid = _floats(arguments[0]), _valid(arguments[0])
-        count = _add(valid, starts)
-        mean = _add(values, starts) / np.maximum(count, 1)
-        sizes = np.diff(np.append(starts, len(values)))
-        apart = np.where(valid == 1, values - np.repeat(mean, sizes), 0.0)
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        zeros = pa.array(np.zeros(rows))
+        return [pa.array(_floats(arguments[0])), pa.array(_valid(arguments[0])), zeros, zeros]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        near, count, total, squares = (column.to_numpy() for column in columns)
+        sizes = np.diff(np.append(starts, len(near)))
+        # The first row of each run that has values; any one where none has.
+        filled = np.append(np.flatnonzero(count), len(count))
+        first = filled[np.searchsorted(filled, starts)]
+        base = near[np.where(first < starts + sizes, first, starts)]
+        apart = np.where(count > 0, near - np.repeat(base, sizes), 0.0)
+        moved = total + count * apart
+        spread = squares + apart * (2 * total + count * apart)
+        return [pa.array(c) for c in (base, _add(count, starts), _add(moved, starts), _add(spread, starts))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        _, count, total, squares = (column.to_numpy() for column in columns)
         below = count - 1 if self.sample else count
-        result = _add(apart * apart, starts) / np.where(below > 0, below, 1)
+        around = squares - total * total / np.maximum(count, 1)
+        # Rounding may leave a tiny negative number; NaN stays.
+        result = np.where(around < 0, 0.0, around) / np.where(below > 0, below, 1)
         return pa.array(np.sqrt(result) if self.root else result, mask=below <= 0)
 
 
 @dataclass(frozen=True)
-class Median(Whole):
-    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
-        values, valid = _floats(arguments[0]), _valid(arguments[0]) == 1
-        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
-        order = np.lexsort((order_codes(values), ~valid, run))
-        count = np.bincount(run, weights=valid, minlength=len(starts)).astype(np.int64)
-        low = order[starts + np.maximum(count - 1, 0) // 2] if len(starts) else starts
-        high = order[starts + np.maximum(count, 0) // 2] if len(starts) else starts
-        middle = np.where(low == high, values[low], values[low] / 2 + values[high] / 2)
-        return pa.array(middle, mask=count == 0)
+class Median(Function):
+    """The values of each run, as a list."""
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return [_single_lists(pa.array(_floats(arguments[0])), _valid(arguments[0]))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [_join_lists(columns[0], starts)]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        values, owner, lengths = _from_lists(columns[0])
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+        order = np.lexsort((order_codes(numbers), owner))
+        begins = np.cumsum(lengths) - lengths
+        some = np.flatnonzero(lengths)
+        low = order[begins[some] + (lengths[some] - 1) // 2]
+        high = order[begins[some] + lengths[some] // 2]
+        middle = np.zeros(len(lengths))
+        middle[some] = np.where(low == high, numbers[low], numbers[low] / 2 + numbers[high] / 2)
+        return pa.array(middle, mask=lengths == 0)
 
 
 @dataclass(frozen=True)
-class Distinct(Whole):
-    """count(distinct x), sum(distinct x) and avg(distinct x)."""
+class Distinct(Function):
+    """count(distinct x), sum(distinct x) and avg(distinct x): the different values of each run, as a list."""
 
     of: Function
 
-    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
         column = arguments[0]
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
-        codes = column.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
-        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
-        order = np.lexsort((np.arange(len(codes)), codes, run))
-        fresh = np.ones(len(codes), bool)
-        fresh[1:] = (codes[order][1:] != codes[order][:-1]) | (run[order][1:] != run[order][:-1])
-        keep = np.zeros(len(codes), bool)
-        keep[order[fresh]] = True
-        keep &= codes >= 0
-        chosen = pc.if_else(pa.array(keep), column, pa.scalar(None, column.type))
-        return self.of.over([chosen], starts, rows)
+        return [_single_lists(_filled(column) if orderable(column.type) else column, _valid(column))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        lists = _join_lists(columns[0], starts)
+        values, owner, _ = _from_lists(lists)
+        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((codes, owner))
+        firsts, _ = find_runs(owner[order], codes[order])
+        if len(firsts) == len(order):
+            return [lists]
+        # The sort keeps the order of equals, so that the first of them stays.
+        kept = np.sort(order[firsts])
+        return [_to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        values, _, lengths = _from_lists(columns[0])
+        if isinstance(self.of, Count):
+            return pa.array(lengths)
+        some = lengths > 0
+        starts = (np.cumsum(lengths) - lengths)[some]
+        places = np.where(some, np.cumsum(some) - 1, 0)
+        return self.of.over([values], starts, len(values)).take(pa.array(places, mask=~some))
 
 
 @dataclass(frozen=True)
-class By(Whole):
-    """min_by(x, y) and max_by(x, y)."""
+class By(Function):
+    """min_by(x, y) and max_by(x, y): the best y so far, and its x."""
 
+    width: ClassVar[int] = 2
     largest: bool
 
-    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
-        return arguments[0].take(winners(arguments[1], starts, self.largest))
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return arguments
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        best = winners(columns[1], starts, self.largest)
+        return [column.take(best) for column in columns]
 
 
-def function_of(call: AggregateCall) -> Function | Whole:
+def _single_lists(values: pa.Array, valid: Ints) -> pa.Array:
+    """Each value as a list of one, of none where it is not valid."""
+    offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values.filter(pa.array(valid == 1)))
+
+
+def _join_lists(lists: pa.Array, starts: Ints) -> pa.Array:
+    """The lists of each run as one."""
+    values, _, lengths = _from_lists(lists)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    offsets = np.append(ends[starts], ends[-1]) if len(starts) else np.zeros(1)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+
+
+def _from_lists(lists: pa.Array) -> tuple[pa.Array, Ints, Ints]:
+    """The values of all lists, the list of each, and how many each has."""
+    lengths = np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
+    return lists.flatten(), np.repeat(np.arange(len(lengths)), lengths), lengths
+
+
+def _to_lists(values: pa.Array, owner: Ints, lists: int) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=lists))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+
+def function_of(call: AggregateCall) -> Function:
     if call.function in ("count", "count_if", "sum", "avg"):
         added = _added(call)
         return Distinct(added) if call.distinct else added

@@ -1,38 +1,17 @@
 """Where windows lie: arithmetic on the values of an order field, exact over the whole range of bigint."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 import numpy as np
 
-from aurora.algebra.state.groups import expand
+from aurora.algebra.ordering.admission import Bounds
+from aurora.algebra.ordering.values import narrow, wide
+from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.train import Ints, Mask, Values
 
-__all__ = ["Bounds", "Windows", "narrow", "wide"]
-
-# The bound of each group, and whether it has one.
-Bounds = tuple[Values, Mask]
-
-
-def wide(*columns: Values, room: float) -> Sequence[Any]:
-    """The columns as they are, or as Python integers where sums and differences could leave 64 bits."""
-    if any(column.dtype.kind == "f" for column in columns):
-        return columns
-    filled = [column for column in columns if len(column)]
-    low = min((int(column.min()) for column in filled), default=0)
-    high = max((int(column.max()) for column in filled), default=0)
-    if high - low + 2 * room < 2**62 and low > -(2**62) and high < 2**62:
-        return columns
-    return [column.astype(object) for column in columns]
-
-
-def narrow(values: Any, kind: np.dtype[Any]) -> Values:
-    """Back to 64 bits."""
-    if values.dtype != object:
-        return np.asarray(values)
-    return np.asarray(values.astype(np.int64).astype(kind))
+__all__ = ["Windows"]
 
 
 @dataclass(frozen=True)

@@ -5,29 +5,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.state.groups import expand, first_not_before, segments, value_order
-from aurora.algebra.state.kept import Kept
-from aurora.algebra.state.turn import Turn
+from aurora.algebra.ordering.admission import Bounds
+from aurora.algebra.ordering.values import narrow, wide
+from aurora.algebra.state.groups import Groups
+from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
 from aurora.algebra.tuples.train import Ints, Mask, Values
-from aurora.algebra.windows.places import Bounds, narrow, wide
+from aurora.algebra.windows.rows import WindowRows
 
 __all__ = ["closing_windows", "still_open"]
 
 
 def closing_windows(
-    size: Any, kept: Kept, released: Kept, origin: Values, reached: Bounds | None, turn: Turn
+    size: Any, kept: WindowRows, released: WindowRows, origin: Values, reached: Bounds | None, groups: Groups
 ) -> tuple[Ints, Values]:
     """Opens the windows that start in `released`; gives pairs of row and window start for those that close."""
     assert released.opens is not None
     begins = released.opens | (released.value == origin[released.group])
     group, start = released.group[begins], released.value[begins]
-    stored = turn.state.get("open")
+    stored = groups.rows("open")
     if stored is not None:
-        group = np.concatenate([stored.column("group").to_numpy(), group])
-        start = np.concatenate([stored.column("start").to_numpy(), start])
+        group = np.concatenate([stored[0], group])
+        start = np.concatenate([stored[1].column("start").to_numpy(), start])
     order = value_order(group, start)
     group, start = group[order], start[order]
-    firsts, _ = segments(group, start)
+    firsts, _ = find_runs(group, start)
     group, start = group[firsts], start[firsts]
     (exact_start,) = wide(start, room=float(size))
     exact_end = exact_start + size
@@ -35,7 +36,7 @@ def closing_windows(
         closes = np.ones(len(group), bool)
     else:
         closes = np.asarray(reached[1][group] & (exact_end <= reached[0][group]), bool)
-    turn.state.put("open", pa.record_batch({"group": group[~closes], "start": start[~closes]}))
+    groups.put("open", group[~closes], pa.record_batch({"start": start[~closes]}))
     group, start = group[closes], start[closes]
     low = np.searchsorted(kept.group, group, side="left")
     high = np.searchsorted(kept.group, group, side="right")
@@ -46,15 +47,15 @@ def closing_windows(
     return row, start[owner]
 
 
-def still_open(kept: Kept, turn: Turn) -> Mask:
+def still_open(kept: WindowRows, groups: Groups) -> Mask:
     """Which rows are in an open window, or could be in one that starts at the group's latest value."""
     if len(kept) == 0:
         return np.zeros(0, bool)
     ends = np.searchsorted(kept.group, kept.group, side="right") - 1
     earliest = kept.value[ends].copy()
-    stored = turn.state.get("open")
+    stored = groups.rows("open")
     if stored is not None:
-        group, start = stored.column("group").to_numpy(), stored.column("start").to_numpy()
+        group, start = stored[0], stored[1].column("start").to_numpy()
         place = np.searchsorted(group, kept.group, side="left")
         has = (place < len(group)) & (group[np.minimum(place, len(group) - 1)] == kept.group)
         earliest = np.where(has, np.minimum(earliest, start[np.minimum(place, len(start) - 1)]), earliest)

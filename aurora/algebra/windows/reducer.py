@@ -11,7 +11,7 @@ import pyarrow as pa
 from aurora.algebra.expressions import AggregateCall, AggregateExpression, parse_aggregates
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.algebra.windows.functions import Function, Whole, function_of
+from aurora.algebra.windows.functions import Function, function_of
 from aurora.errors import AuroraError
 
 __all__ = ["Reducer", "WindowFunction"]
@@ -61,13 +61,13 @@ class Reducer:
         return tuple(dict.fromkeys(call for _, function in self.functions for call in function.calls))
 
     @cached_property
-    def parts(self) -> tuple[Function | Whole, ...]:
+    def parts(self) -> tuple[Function, ...]:
         return tuple(function_of(call) for call in self.calls)
 
     @property
     def whole(self) -> bool:
-        """Whether some function needs all tuples of its window, so that they cannot be summed up before."""
-        return self.user is not None or any(isinstance(part, Whole) for part in self.parts)
+        """Whether the function needs all tuples of its window, so that they cannot be summed up before."""
+        return self.user is not None
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -90,20 +90,15 @@ class Reducer:
 
     def lift(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
         pieces = self._own(columns)
-        return [c for part, own in zip(self._summed, pieces, strict=True) for c in part.lift(own, rows)]
+        return [c for part, own in zip(self.parts, pieces, strict=True) for c in part.lift(own, rows)]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
-        pieces = _split(columns, [part.width for part in self._summed])
-        return [c for part, own in zip(self._summed, pieces, strict=True) for c in part.combine(own, starts)]
+        pieces = _split(columns, [part.width for part in self.parts])
+        return [c for part, own in zip(self.parts, pieces, strict=True) for c in part.combine(own, starts)]
 
     def finish(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
-        pieces = _split(columns, [part.width for part in self._summed])
-        return self._named([part.finish(own) for part, own in zip(self._summed, pieces, strict=True)], rows)
-
-    @cached_property
-    def _summed(self) -> tuple[Function, ...]:
-        """The parts, where none of them needs whole windows."""
-        return tuple(part for part in self.parts if isinstance(part, Function))
+        pieces = _split(columns, [part.width for part in self.parts])
+        return self._named([part.finish(own) for part, own in zip(self.parts, pieces, strict=True)], rows)
 
     def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
         """The results for runs of tuples, from their arguments."""

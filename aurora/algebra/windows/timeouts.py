@@ -1,40 +1,78 @@
-"""Windows that have been open too long close early; what comes for them later is counted and left out."""
+"""Windows that have been open too long close early; what comes for them later is counted and left out.
+
+Which groups have such windows is known without looking at all of them: the keys that tuples of a turn had are kept by
+the time of the turn, and are looked up when that is longer ago than the timeout.
+"""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.ordering.order import Admitted, admit
-from aurora.algebra.state.groups import encode, segments
-from aurora.algebra.state.kept import Kept
+from aurora.algebra.ordering.admission import Admitted, Bounds, admit
+from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import encode, find_runs
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_start
-from aurora.algebra.windows.places import Bounds
+from aurora.algebra.windows.rows import WindowRows
 
 if TYPE_CHECKING:
     from aurora.algebra.aggregate import Aggregate
 
-__all__ = ["count_late", "forget", "time_out"]
+__all__ = ["count_late", "find_expired_keys", "forget_timed", "note_keys", "time_out"]
+
+TIMES = ("begun", "before")
 
 
-def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
+def find_expired_keys(box: "Aggregate", turn: Turn) -> list[pa.RecordBatch]:
+    """The keys of the groups that had tuples longer ago than the timeout."""
+    assert box.timeout is not None
+    known = turn.state.get("times")
+    if known is None:
+        return []
+    due = known.column("begun").to_numpy() < turn.moment.now - box.timeout
+    if not due.any():
+        return []
+    turn.state.put("times", known.filter(pa.array(~due)))
+    times = turn.state.groups("keys by time", TIMES, known.filter(pa.array(due)))
+    found = times.rows("keys")
+    if found is None:
+        return []
+    times.put("keys", np.empty(0, np.int64), found[1].slice(0, 0))
+    return [found[1]]
+
+
+def note_keys(box: "Aggregate", groups: Groups, turn: Turn) -> None:
+    """Remembers when the groups of this turn had tuples."""
+    if not (box.order.group_by and len(groups.numbers[0])) or turn.moment.end:
+        return
+    now = pa.record_batch({"begun": [turn.moment.now], "before": [turn.moment.before]})
+    known = turn.state.get("times")
+    turn.state.put("times", now if known is None else pa.concat_batches([known, now]))
+    touched = np.unique(groups.numbers[0])
+    keys = pa.RecordBatch.from_arrays(groups.columns(touched), names=list(box.order.group_by))
+    times = turn.state.groups("keys by time", TIMES, now)
+    times.put("keys", np.zeros(len(touched), np.int64), keys)
+
+
+def time_out(box: "Aggregate", train: Train, groups: Groups, turn: Turn) -> list[Train]:
     """The rows of the windows that began more than the timeout ago, with what they hold so far."""
     assert box.timeout is not None
-    held, kept = Kept.load(turn.state, "held"), Kept.load(turn.state, "windows")
+    held, kept = WindowRows.load(groups, "held"), WindowRows.load(groups, "windows")
     limit = turn.moment.now - box.timeout
     begun = [rows.begun for rows in (held, kept) if rows is not None and rows.begun is not None]
     if not any((times < limit).any() for times in begun):
         return []
-    idle = admit(box.order, Train.empty(box.input.arrow(), depth), turn)
-    origin, known = _origins(box, held, idle, turn)
+    none = train.take(np.empty(0, np.int64))
+    idle = admit(box.order, none, groups, np.empty(0, np.int64), turn)
+    origin, known = _find_origins(box, held, idle)
     rows = kept if held is None else box.merge(kept, held, origin)
     assert rows is not None and rows.begun is not None
     row, start = box.windows.between(rows.value, origin[rows.group], rows.group, idle.before, None)
     expired = rows.begun[row] < limit
     wanted_group, wanted_start = rows.group[row[expired]], start[expired]
     in_wanted = contained(rows.group[row], start, wanted_group, wanted_start)
-    timed = _timed(turn)
+    timed = _load_timed(groups)
     if timed is not None:
         in_wanted &= ~contained(rows.group[row], start, *timed)
     row, start, begins = box.by_window(rows, row[in_wanted], start[in_wanted])
@@ -44,37 +82,32 @@ def time_out(box: "Aggregate", depth: int, turn: Turn) -> list[Train]:
     if not (box.windows.align or known[group].all()):
         # From now on the group's windows lie where this one lay.
         known[group] = True
-        turn.state.put("origins", pa.record_batch({"value": origin, "known": known}))
+        box.store_origins(groups, origin, known)
     both = [(group, window)] if timed is None else [timed, (group, window)]
-    turn.state.put(
-        "timed",
-        pa.record_batch(
-            {"group": np.concatenate([g for g, _ in both]), "start": np.concatenate([s for _, s in both])}
-        ),
-    )
-    keys = at_the_start(turn.moment.before, depth, len(begins))
-    return [box.emit(rows, row, begins, group, window, keys, idle.groups)]
+    _store_timed(groups, np.concatenate([g for g, _ in both]), np.concatenate([s for _, s in both]))
+    keys = at_the_start(turn.moment.before, train.depth, len(begins))
+    return [box.emit(rows, row, begins, group, window, keys, groups)]
 
 
-def count_late(box: "Aggregate", admitted: Admitted, rows: Kept, turn: Turn) -> None:
+def count_late(box: "Aggregate", admitted: Admitted, rows: WindowRows, turn: Turn) -> None:
     """Counts each tuple once for each window that timed out before it came."""
-    timed = _timed(turn)
+    timed = _load_timed(admitted.groups)
     if timed is None or len(rows) == 0:
         return
-    origin, known = box.stored_origins(len(admitted.groups), admitted.value.dtype, turn)
+    origin, known = box.load_origins(admitted.groups, admitted.value.dtype)
     if not box.windows.align:
         rows = rows.filter(known[rows.group] & (rows.value >= origin[rows.group]))
     row, start = box.windows.between(rows.value, origin[rows.group], rows.group, admitted.before, None)
     turn.discard("timed out", int(contained(rows.group[row], start, *timed).sum()))
 
 
-def forget(group: Ints, window: Values, turn: Turn) -> Mask:
+def forget_timed(group: Ints, window: Values, groups: Groups) -> Mask:
     """Which windows timed out before; now that they close they need not be remembered."""
-    timed = _timed(turn)
+    timed = _load_timed(groups)
     if timed is None:
         return np.zeros(len(group), bool)
     stays = ~contained(*timed, group, window)
-    turn.state.put("timed", pa.record_batch({"group": timed[0][stays], "start": timed[1][stays]}))
+    _store_timed(groups, timed[0][stays], timed[1][stays])
     return contained(group, window, *timed)
 
 
@@ -85,16 +118,20 @@ def contained(group: Ints, start: Values, in_group: Ints, in_start: Values) -> M
     return np.asarray(codes[len(in_group) :] <= known)
 
 
-def _origins(box: "Aggregate", held: Kept | None, idle: Admitted, turn: Turn) -> Bounds:
+def _find_origins(box: "Aggregate", held: WindowRows | None, idle: Admitted) -> Bounds:
     """Where windows start; where all tuples of a group are still held back, the smallest of them, not yet for good."""
-    origin, known = box.stored_origins(len(idle.groups), idle.value.dtype, turn)
+    origin, known = box.load_origins(idle.groups, idle.value.dtype)
     if held is not None and not box.windows.align:
-        firsts, _ = segments(held.group)
+        firsts, _ = find_runs(held.group)
         fresh = firsts[~known[held.group[firsts]]]
         origin[held.group[fresh]] = held.value[fresh]
     return origin, known
 
 
-def _timed(turn: Turn) -> tuple[Ints, Values] | None:
-    stored = turn.state.get("timed")
-    return None if stored is None else (stored.column("group").to_numpy(), stored.column("start").to_numpy())
+def _load_timed(groups: Groups) -> tuple[Ints, Values] | None:
+    stored = groups.rows("timed")
+    return None if stored is None else (stored[0], stored[1].column("start").to_numpy())
+
+
+def _store_timed(groups: Groups, group: Ints, start: Values) -> None:
+    groups.put("timed", group, pa.record_batch({"start": start}))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.state.turn import State
+from aurora.algebra.state.state import State
 from aurora.algebra.tuples.train import Train
 from aurora.engine.projection import narrowed
 from aurora.engine.sources.source import REJECTS, Portion

@@ -1,16 +1,17 @@
 """A stop of the trains in one bucket of a stage: unloaded, passed through the boxes, and loaded for what comes next."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from aurora.algebra.state.turn import Moment, State
+from aurora.algebra.state.state import State
+from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.plan import Entry
-from aurora.engine.spark.state import StoredState
+from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
 from aurora.engine.wagons import SINKS, TOKEN, Job, Wagon, moment_of
 from aurora.network.network import Port
@@ -34,11 +35,13 @@ def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], v
     if moment is None:
         # Only what passes through to a later stage or to the sinks: its labels may be none of this stage's.
         return _frame(leaving)
-    stored = StoredState(values, Path(job.scratch) / f"{number}-{label}")
-    state = State(stored.read)
+    store = SparkStore(values, os.path.join(job.scratch, f"{number}-{label}"))
+    state = State(store)
     primary = label == labels(job.buckets)[0]
     here, counts = run_stage(job.plan, number, arrived, state, moment, primary)
-    stored.write(state.changes())
+    if not moment.end:
+        # Nothing comes after the end.
+        store.write(state.changes())
     leaving += job.loaded(number, here, counts, label)
     for wagon in job.tokens(number + 1, moment):
         if primary if wagon.stage == SINKS else wagon.bucket == label:

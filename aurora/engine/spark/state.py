@@ -1,76 +1,202 @@
-"""The state of a bucket: kept by Spark, with a copy on the local disk that is read instead where it is current.
+"""The state of a bucket in Spark's store, with a copy on the local disk that is read instead where it is current.
 
 Spark hands a value to Python through a pickle, at some 50 MB/s; a file of the local disk is mapped. What counts is in
-Spark's store: a list of the names with a mark for each, new with every write. A file carries the mark in its name, so
-one that another attempt, or another machine, has written is never taken for the current one.
+Spark's store: a list of all that there is, with a mark for each piece, new with every write. A file belongs to a mark,
+so one that another attempt, or another machine, has written is never taken for the current one.
+
+A table is a row of deltas, one for each turn that changed it. On the local disk they are merged, so that few runs have
+to be looked through; Spark keeps them as they are, because writing to it is dear, until a merged run stands for so
+many of them that it takes their place, piece by piece over some turns.
 """
 
-import contextlib
 import json
-import os
 import uuid
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from aurora.algebra.state.runs import HASH, with_hashes
+from aurora.algebra.state.state import Changes, Delta, Sweep
 from aurora.algebra.tuples.train import from_bytes, to_bytes
+from aurora.engine.spark.local_runs import LocalRuns
 
-__all__ = ["StoredState"]
+__all__ = ["SparkStore"]
 
 # No box has this name: names of boxes are not empty.
-MARKS = "/marks"
+CONTENTS = "/contents"
+# A delta of more rows is stored in several values: Java holds a value in memory several times.
+ROWS = 1 << 16
+# Once a local run stands for so many deltas, it replaces them in Spark's store, so many rows of it in a turn.
+MANY = 16
+ROWS_A_TURN = 2 * ROWS
 
 
-class StoredState:
+@dataclass
+class Piece:
+    """Something stored: its mark, its rows and bytes, and in how many values it lies."""
+
+    mark: str
+    rows: int
+    bytes: int
+    values: int = 1
+
+
+@dataclass
+class Fold:
+    """A local run on its way to Spark's store, where it will replace the deltas with these marks."""
+
+    of: list[str]
+    piece: Piece
+
+
+@dataclass
+class Contents:
+    values: dict[str, Piece] = field(default_factory=dict)
+    tables: dict[str, list[Piece]] = field(default_factory=dict)
+    folds: dict[str, Fold] = field(default_factory=dict)
+
+    @staticmethod
+    def parse(text: bytes) -> "Contents":
+        found = json.loads(text)
+        return Contents(
+            {name: Piece(**piece) for name, piece in found["values"].items()},
+            {name: [Piece(**piece) for piece in pieces] for name, pieces in found["tables"].items()},
+            {name: Fold(fold["of"], Piece(**fold["piece"])) for name, fold in found["folds"].items()},
+        )
+
+
+class SparkStore:
     """`values` is Spark's map state of one bucket, `folder` the place of the local copies."""
 
-    def __init__(self, values: Any, folder: Path) -> None:
+    def __init__(self, values: Any, folder: str) -> None:
         self._values = values
-        self._folder = folder
-        found = values.getValue((MARKS,))
-        self._marks: dict[str, str] = {} if found is None else json.loads(bytes(found[0]))
+        found = values.getValue((CONTENTS,))
+        self._contents = Contents() if found is None else Contents.parse(bytes(found[0]))
+        self._local = LocalRuns(folder)
+        self._changed = False
 
     def read(self, name: str) -> pa.RecordBatch | None:
-        mark = self._marks.get(name)
-        if mark is None:
+        piece = self._contents.values.get(name)
+        if piece is None:
             return None
-        path = self._path(name, mark)
-        with contextlib.suppress(OSError), pa.memory_map(path) as file:
-            return from_bytes(file.read_buffer())
-        found = self._values.getValue((name,))
-        content = bytes(found[0])
-        self._keep(path, content)
-        return from_bytes(content)
+        copy = self._local.read(name, piece.mark)
+        if copy is None:
+            copy = from_bytes(self._value(name, piece.mark, 0))
+            self._local.keep(name, piece.mark, copy)
+        return copy
 
-    def write(self, changes: Iterable[tuple[str, pa.RecordBatch | None]]) -> None:
-        mark = uuid.uuid4().hex
-        changed = False
-        for name, value in changes:
-            changed = True
-            before = self._marks.pop(name, None)
-            if value is None:
-                self._values.removeKey((name,))
+    def runs(self, table: str, sweep: Sweep | None) -> list[pa.RecordBatch]:
+        pieces = {piece.mark: piece for piece in self._contents.tables.get(table, [])}
+        runs = self._local.runs(table, list(pieces), lambda mark: self._fetch(table, pieces[mark]), sweep)
+        self._fold(table)
+        return runs
+
+    def size(self, prefix: str) -> int:
+        contents = self._contents
+        tables = [p for name, pieces in contents.tables.items() if name.startswith(prefix) for p in pieces]
+        values = [piece for name, piece in contents.values.items() if name.startswith(prefix)]
+        return sum(piece.bytes for piece in [*tables, *values])
+
+    def write(self, changes: Changes) -> None:
+        for name, value in changes.values.items():
+            self._write_value(name, value)
+        for table, delta in changes.deltas.items():
+            self._write_delta(table, delta)
+        if self._changed:
+            text = json.dumps(asdict(self._contents)).encode()
+            self._values.updateValue((CONTENTS,), (text,))
+            self._local.note()
+
+    def _write_value(self, name: str, value: pa.RecordBatch | None) -> None:
+        self._changed = True
+        before = self._contents.values.pop(name, None)
+        if before is not None:
+            self._remove(name, before)
+            self._local.drop(name, before.mark)
+        if value is not None:
+            piece = Piece(uuid.uuid4().hex, value.num_rows, 0)
+            piece.bytes = self._store(name, piece.mark, 0, value)
+            self._contents.values[name] = piece
+            self._local.keep(name, piece.mark, value)
+
+    def _write_delta(self, table: str, delta: Delta) -> None:
+        self._changed = True
+        pieces = self._contents.tables.setdefault(table, [])
+        if delta.whole:
+            self._drop_fold(table)
+            for piece in pieces:
+                self._remove(table, piece)
+            pieces.clear()
+            self._local.forget(table)
+        if delta.run.num_rows:
+            piece = Piece(uuid.uuid4().hex, delta.run.num_rows, 0, 0)
+            for part in _slices(delta.run, 0, delta.run.num_rows):
+                piece.bytes += self._store(table, piece.mark, piece.values, part)
+                piece.values += 1
+            pieces.append(piece)
+            self._local.add(table, piece.mark, delta.run)
+        if not pieces:
+            del self._contents.tables[table]
+
+    def _fold(self, table: str) -> None:
+        """Brings some rows of a large local run to Spark's store; with the last ones it replaces what it stands for."""
+        fold = self._contents.folds.get(table)
+        if fold is None:
+            for marks, run in self._local.covering(table):
+                if len(marks) >= MANY:
+                    fold = Fold(marks, Piece(uuid.uuid4().hex, run.num_rows, 0, 0))
+                    self._contents.folds[table] = fold
+                    break
             else:
-                content = to_bytes(value)
-                self._values.updateValue((name,), (content,))
-                self._marks[name] = mark
-                self._keep(self._path(name, mark), content)
-            if before is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(self._path(name, before))
-        if changed:
-            self._values.updateValue((MARKS,), (json.dumps(self._marks).encode(),))
+                return
+        self._changed = True
+        found = {tuple(marks): run for marks, run in self._local.covering(table)}
+        folded = found.get(tuple(fold.of))
+        if folded is None or folded.num_rows != fold.piece.rows:
+            # Merged on, or on another machine: it will be begun again.
+            self._drop_fold(table)
+            return
+        done = fold.piece.values * ROWS
+        for part in _slices(folded, done, min(done + ROWS_A_TURN, folded.num_rows)):
+            fold.piece.bytes += self._store(table, fold.piece.mark, fold.piece.values, part)
+            fold.piece.values += 1
+        if fold.piece.values * ROWS < folded.num_rows:
+            return
+        pieces = self._contents.tables[table]
+        first = [piece.mark for piece in pieces].index(fold.of[0])
+        for piece in pieces[first : first + len(fold.of)]:
+            self._remove(table, piece)
+        pieces[first : first + len(fold.of)] = [fold.piece] if folded.num_rows else []
+        self._local.rename(table, fold.of, fold.piece.mark)
+        del self._contents.folds[table]
 
-    def _path(self, name: str, mark: str) -> str:
-        return str(self._folder / f"{name.replace('/', '%')}-{mark}")
+    def _drop_fold(self, table: str) -> None:
+        fold = self._contents.folds.pop(table, None)
+        if fold is not None:
+            self._remove(table, fold.piece)
 
-    def _keep(self, path: str, content: bytes) -> None:
-        """A copy is a convenience: where the disk does not take it, Spark's value is read."""
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            partial = f"{path}.{os.getpid()}"
-            with open(partial, "wb") as file:
-                file.write(content)
-            os.rename(partial, path)
+    def _fetch(self, table: str, piece: Piece) -> pa.RecordBatch:
+        parts = [from_bytes(self._value(table, piece.mark, number)) for number in range(piece.values)]
+        whole = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+        return with_hashes(whole)
+
+    def _store(self, name: str, mark: str, number: int, rows: pa.RecordBatch) -> int:
+        content = to_bytes(rows, compressed=True)
+        self._values.updateValue((f"{name}#{mark}#{number}",), (content,))
+        return len(content)
+
+    def _value(self, name: str, mark: str, number: int) -> bytes:
+        return bytes(self._values.getValue((f"{name}#{mark}#{number}",))[0])
+
+    def _remove(self, name: str, piece: Piece) -> None:
+        for number in range(piece.values):
+            self._values.removeKey((f"{name}#{piece.mark}#{number}",))
+
+
+def _slices(run: pa.RecordBatch, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Rows of a run as they are stored: without the hashes, which follow from the keys."""
+    stored = run.select([name for name in run.schema.names if name != HASH])
+    for place in range(start, stop, ROWS):
+        yield stored.slice(place, min(ROWS, stop - place))

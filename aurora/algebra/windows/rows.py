@@ -1,4 +1,4 @@
-"""Rows that a box keeps between its turns: group, value of the order field, and what is needed of the tuples."""
+"""The rows that windows hold: group, value of the order field, and what is needed of the tuples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.state.turn import State
+from aurora.algebra.state.groups import Groups
 from aurora.algebra.tuples.train import Ints, Mask, Values
 
-__all__ = ["Kept"]
+__all__ = ["WindowRows"]
 
 
 @dataclass(frozen=True)
-class Kept:
+class WindowRows:
     """`begun`: the local time when the row came (for timeouts). `opens`: whether a window starts at it."""
 
     group: Ints
@@ -26,9 +26,9 @@ class Kept:
     def __len__(self) -> int:
         return len(self.group)
 
-    def take(self, index: Ints) -> "Kept":
+    def take(self, index: Ints) -> "WindowRows":
         places = pa.array(index)
-        return Kept(
+        return WindowRows(
             self.group[index],
             self.value[index],
             self.arrived[index],
@@ -37,15 +37,15 @@ class Kept:
             [column.take(places) for column in self.columns],
         )
 
-    def filter(self, mask: Mask) -> "Kept":
+    def filter(self, mask: Mask) -> "WindowRows":
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
-    def replace(self, value: Values, columns: list[pa.Array]) -> "Kept":
+    def replace(self, value: Values, columns: list[pa.Array]) -> "WindowRows":
         return replace(self, value=value, columns=columns)
 
-    def reduce(self, starts: Ints, columns: list[pa.Array]) -> "Kept":
+    def reduce(self, starts: Ints, columns: list[pa.Array]) -> "WindowRows":
         """One row for each run of rows, with the columns that sum it up."""
-        return Kept(
+        return WindowRows(
             self.group[starts],
             self.value[starts],
             np.minimum.reduceat(self.arrived, starts),
@@ -55,9 +55,9 @@ class Kept:
         )
 
     @staticmethod
-    def concat(parts: Sequence["Kept"]) -> "Kept":
+    def concat(parts: Sequence["WindowRows"]) -> "WindowRows":
         first = parts[0]
-        return Kept(
+        return WindowRows(
             np.concatenate([part.group for part in parts]),
             np.concatenate([part.value for part in parts]),
             np.concatenate([part.arrived for part in parts]),
@@ -66,34 +66,35 @@ class Kept:
             [pa.concat_arrays(list(columns)) for columns in zip(*(p.columns for p in parts), strict=True)],
         )
 
-    def store(self, state: State, name: str) -> None:
-        hidden: dict[str, object] = {"#group": self.group, "#value": self.value, "#ts": self.arrived}
+    def store(self, groups: Groups, part: str) -> None:
+        hidden: dict[str, object] = {"#value": self.value, "#ts": self.arrived}
         if self.begun is not None:
             hidden["#begun"] = self.begun
         if self.opens is not None:
             hidden["#opens"] = self.opens
         arrays = [*(pa.array(column) for column in hidden.values()), *self.columns]
         names = [*hidden, *(str(i) for i in range(len(self.columns)))]
-        state.put(name, pa.RecordBatch.from_arrays(arrays, names=names))
+        groups.put(part, self.group, pa.RecordBatch.from_arrays(arrays, names=names))
 
     @staticmethod
-    def load(state: State, name: str) -> "Kept | None":
-        batch = state.get(name)
-        if batch is None:
+    def load(groups: Groups, part: str) -> "WindowRows | None":
+        stored = groups.rows(part)
+        if stored is None:
             return None
-        names = batch.schema.names
+        group, rows = stored
+        names = rows.schema.names
 
         def hidden(field: str) -> Values:
-            column: Values = batch.column(field).to_numpy(zero_copy_only=False)
+            column: Values = rows.column(field).to_numpy(zero_copy_only=False)
             return column
 
-        return Kept(
-            hidden("#group"),
+        return WindowRows(
+            group,
             hidden("#value"),
             hidden("#ts"),
             hidden("#begun") if "#begun" in names else None,
             hidden("#opens") if "#opens" in names else None,
-            [batch.column(i) for i, field in enumerate(names) if not field.startswith("#")],
+            [rows.column(i) for i, field in enumerate(names) if not field.startswith("#")],
         )
 
 

@@ -1,0 +1,175 @@
+"""Sorted runs: how the groups of a table lie in storage, an entry a group, by the hash of its key.
+
+What one turn changed is one run, and an entry of a newer run replaces that of an older one. So a turn reads and writes
+the groups that it touches, however many there are. An entry is its key and, for each part, a list of rows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.tuples.arrays import expand, same_rows
+from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.train import Ints, Mask
+
+__all__ = [
+    "HASH",
+    "PART",
+    "are_empty",
+    "find",
+    "from_lists",
+    "hashes_of",
+    "join_entries",
+    "key_columns",
+    "make_run",
+    "merge_runs",
+    "part_names",
+    "rows_of_part",
+    "to_lists",
+    "with_hashes",
+    "with_rows_of_part",
+]
+
+HASH = "#hash"
+KEY = "#key"
+# The names of parts begin with it, those of other columns do not.
+PART = "/"
+
+
+def make_run(
+    keys: list[pa.Array], parts: dict[str, pa.Array], hashes: Hashes, wanted: Mask
+) -> pa.RecordBatch:
+    """The wanted entries in the order of their hashes."""
+    names = [HASH, *(f"{KEY}{i}" for i in range(len(keys))), *(PART + name for name in parts)]
+    entries = pa.RecordBatch.from_arrays([pa.array(hashes), *keys, *parts.values()], names=names)
+    order = np.argsort(hashes, kind="stable")
+    return entries.take(pa.array(order[wanted[order]]))
+
+
+def with_hashes(entries: pa.RecordBatch) -> pa.RecordBatch:
+    """A run that was stored without its hashes; they follow from the keys."""
+    hashes = hash_rows(key_columns(entries), entries.num_rows)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(hashes), *entries.columns], names=[HASH, *entries.schema.names]
+    )
+
+
+def hashes_of(run: pa.RecordBatch) -> Hashes:
+    return np.asarray(run.column(HASH).to_numpy())
+
+
+def key_columns(run: pa.RecordBatch) -> list[pa.Array]:
+    return [run.column(i) for i, name in enumerate(run.schema.names) if name.startswith(KEY)]
+
+
+def part_names(run: pa.RecordBatch) -> list[str]:
+    return [name.removeprefix(PART) for name in run.schema.names if name.startswith(PART)]
+
+
+def find(run: pa.RecordBatch, keys: list[pa.Array], hashes: Hashes) -> Ints:
+    """For each key its entry in the run, -1 where there is none. `hashes` ascend."""
+    known = hashes_of(run)
+    low = np.searchsorted(known, hashes, side="left")
+    place = np.full(len(hashes), -1, np.int64)
+    inside = low < len(known)
+    hit = np.flatnonzero(inside)[known[low[inside]] == hashes[inside]]
+    if len(hit) == 0:
+        return place
+    high = np.searchsorted(known, hashes[hit], side="right")
+    candidate, owner = expand(low[hit], high)
+    needle = hit[owner]
+    stored = [column.take(pa.array(candidate)) for column in key_columns(run)]
+    wanted = [column.take(pa.array(needle)) for column in keys]
+    same = same_rows(stored, wanted, len(candidate))
+    place[needle[same]] = candidate[same]
+    return place
+
+
+def merge_runs(runs: Sequence[pa.RecordBatch], drop_empty: bool) -> pa.RecordBatch:
+    """One run of several, the oldest first; without entries that hold nothing where no older run can have them."""
+    if len(runs) == 1 and not drop_empty:
+        return runs[0]
+    merged = join_entries(runs)
+    hashes = hashes_of(merged)
+    # The runs are sorted already, which a merging sort makes use of.
+    order = np.argsort(hashes, kind="stable")
+    newest = _are_newest(merged, hashes, order)
+    if drop_empty:
+        newest &= ~are_empty(merged)[order]
+    return merged.take(pa.array(order[newest]))
+
+
+def join_entries(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Entries one after the other; a part that some of them lack is null there, which is an empty list."""
+    if len(batches) == 1:
+        return batches[0]
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    whole = pa.concat_tables(tables, promote_options="default").combine_chunks().to_batches()
+    return whole[0] if whole else batches[0].slice(0, 0)
+
+
+def _are_newest(entries: pa.RecordBatch, hashes: Hashes, order: Ints) -> Mask:
+    """Which entries, in this order, no later one replaces."""
+    ordered = hashes[order]
+    newest = np.ones(len(order), bool)
+    twice = np.flatnonzero(ordered[:-1] == ordered[1:])
+    if len(twice) == 0:
+        return newest
+    keys = key_columns(entries)
+    one, other = ([column.take(pa.array(order[places])) for column in keys] for places in (twice, twice + 1))
+    same = same_rows(one, other, len(twice))
+    newest[twice[same]] = False
+    for hash_ in np.unique(ordered[twice[~same]]):
+        # Different keys with one hash, which may stand in any order: looked at one by one.
+        places = np.flatnonzero(ordered == hash_)
+        seen: set[tuple[object, ...]] = set()
+        for place in places[::-1].tolist():
+            key = tuple(_comparable(column[int(order[place])].as_py()) for column in keys)
+            newest[place] = key not in seen
+            seen.add(key)
+    return newest
+
+
+def _comparable(value: object) -> object:
+    return "NaN" if isinstance(value, float) and value != value else value
+
+
+def are_empty(entries: pa.RecordBatch) -> Mask:
+    """Which entries hold no row in any part."""
+    rows = np.zeros(entries.num_rows, np.int64)
+    for name in part_names(entries):
+        lengths = entries.column(PART + name).value_lengths()
+        rows += lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.asarray(rows == 0)
+
+
+def to_lists(group: Ints, rows: pa.RecordBatch, groups: int) -> pa.Array:
+    """The rows of each group as a list; `group` ascends."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), rows.to_struct_array())
+
+
+def from_lists(lists: pa.Array) -> tuple[Ints, pa.RecordBatch] | None:
+    """The group of each row, and the rows; None if there are none."""
+    rows = lists.flatten()
+    if len(rows) == 0:
+        return None
+    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return np.repeat(np.arange(len(lists)), lengths), pa.RecordBatch.from_struct_array(rows)
+
+
+def rows_of_part(entries: pa.RecordBatch, part: str) -> tuple[Ints, pa.RecordBatch] | None:
+    """What the entries hold in a part: the place of the entry of each row, and the rows."""
+    if PART + part not in entries.schema.names:
+        return None
+    return from_lists(entries.column(PART + part))
+
+
+def with_rows_of_part(
+    entries: pa.RecordBatch, part: str, entry: Ints, rows: pa.RecordBatch
+) -> pa.RecordBatch:
+    """The entries with other rows in a part."""
+    place = entries.schema.names.index(PART + part)
+    lists = to_lists(entry, rows, entries.num_rows)
+    return entries.set_column(place, PART + part, lists)

@@ -1,0 +1,128 @@
+"""Algorithms on arrays that the boxes share: codes of equal rows, runs of equal values, ranges of positions."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.tuples.train import Ints, Mask, Values
+
+__all__ = [
+    "encode",
+    "expand",
+    "find_runs",
+    "first_not_before",
+    "first_places",
+    "same_rows",
+    "stable_order",
+    "starts_of",
+    "value_order",
+]
+
+
+def encode(columns: list[pa.Array]) -> Ints:
+    """Numbers rows from 0 in the order in which their values first appear; nulls are equal to each other."""
+    codes: Ints | None = None
+    for column in columns:
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        encoded = column.dictionary_encode(null_encoding="encode")
+        code = encoded.indices.to_numpy().astype(np.int64)
+        if codes is None:
+            codes = code
+        else:
+            mixed = pa.array(codes * np.int64(max(len(encoded.dictionary), 1)) + code)
+            codes = mixed.dictionary_encode().indices.to_numpy().astype(np.int64)
+    assert codes is not None
+    return codes
+
+
+def first_places(codes: Ints) -> Ints:
+    """Where each code, counted from 0, stands first."""
+    places = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    places[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return places
+
+
+def same_rows(one: list[pa.Array], other: list[pa.Array], rows: int) -> Mask:
+    """Where the rows of two lists of columns are equal; null equals null, NaN equals NaN, 0.0 equals -0.0."""
+    same = np.ones(rows, bool)
+    for left, right in zip(one, other, strict=True):
+        if pa.types.is_floating(left.type):
+            a, b = (_float_bits(column) for column in (left, right))
+            equal = a == b
+        else:
+            equal = pc.fill_null(pc.equal(left, right), True).to_numpy(zero_copy_only=False)
+        if left.null_count or right.null_count:
+            valid = (column.is_valid().to_numpy(zero_copy_only=False) for column in (left, right))
+            a_valid, b_valid = valid
+            equal = (equal | ~a_valid) & (a_valid == b_valid)
+        same &= equal
+    return same
+
+
+def _float_bits(column: pa.Array) -> Ints:
+    numbers = pc.add(column.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy(zero_copy_only=False)
+    return np.asarray(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
+
+
+def stable_order(groups: Ints) -> Ints:
+    """The permutation that brings groups together and keeps the order inside each."""
+    if len(groups) and groups.max() < 2**16:
+        return np.argsort(groups.astype(np.uint16), kind="stable")
+    return np.argsort(groups, kind="stable")
+
+
+def value_order(groups: Ints, values: Values) -> Ints:
+    """The permutation by group, then value, first come first on ties."""
+    count = len(groups)
+    if count and values.dtype.kind == "i":
+        low, high = int(values.min()), int(values.max())
+        if high - low < 2**62 // (int(groups.max()) + 1):
+            return np.argsort(groups * np.int64(high - low + 1) + (values - low), kind="stable")
+    return np.lexsort((values, groups))
+
+
+def find_runs(*sorted_columns: Values) -> tuple[Ints, Ints]:
+    """Where each run of equal rows starts, and for each row the number of its run."""
+    count = len(sorted_columns[0])
+    if count == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    changed = np.zeros(count, bool)
+    changed[0] = True
+    for column in sorted_columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changed), np.cumsum(changed) - 1
+
+
+def starts_of(sorted_groups: Ints) -> Ints:
+    """For each element the position at which its group starts."""
+    changed = np.concatenate([[True], sorted_groups[1:] != sorted_groups[:-1]])[: len(sorted_groups)]
+    return np.maximum.accumulate(np.where(changed, np.arange(len(sorted_groups)), 0))
+
+
+def expand(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """All positions low..high-1 of each range, one after the other, and for each the number of its range."""
+    lengths = np.where(high > low, high - low, 0)
+    owner = np.repeat(np.arange(len(low)), lengths)
+    offsets = np.cumsum(lengths) - lengths
+    return np.arange(len(owner)) - offsets[owner] + low[owner], owner
+
+
+def first_not_before(
+    values: Values,
+    low: Ints,
+    high: Ints,
+    wanted: Values,
+    after: bool = False,
+) -> Ints:
+    """For each range of ascending values the first position whose value is >= (or, with `after`, >) the wanted one."""
+    low, high = low.copy(), high.copy()
+    open_ = low < high
+    while open_.any():
+        middle = (low + high) >> 1
+        probe = values[np.where(open_, middle, 0)]
+        smaller = open_ & ((probe <= wanted) if after else (probe < wanted))
+        low = np.where(smaller, middle + 1, low)
+        high = np.where(open_ & ~smaller, middle, high)
+        open_ = low < high
+    return low
