@@ -174,5 +174,3 @@ def _map_file(path: Path) -> pa.RecordBatch | None:
             return pa.ipc.open_file(file).get_batch(0)
     except (OSError, pa.ArrowInvalid):
         return None
-
-

@@ -1,0 +1,43 @@
+"""Window functions: how each SQL aggregate is computed, pane by pane."""
+
+import pyarrow as pa
+
+from aurora.algebra.expressions import AggregateCall
+from aurora.algebra.windows.functions.choices import By, Edge, Extreme
+from aurora.algebra.windows.functions.collections import Distinct, Median
+from aurora.algebra.windows.functions.function import Function
+from aurora.algebra.windows.functions.sums import Count, Spread, Sum
+
+__all__ = ["Function", "function_of"]
+
+
+def function_of(call: AggregateCall) -> Function:
+    if call.function in ("count", "count_if", "sum", "avg"):
+        added = _added(call)
+        return Distinct(added) if call.distinct else added
+    match call.function:
+        case "min" | "bool_and":
+            return Extreme(largest=False)
+        case "max" | "bool_or":
+            return Extreme(largest=True)
+        case "first" | "last":
+            return Edge(last=call.function == "last")
+        case "stddev" | "variance":
+            return Spread(root=call.function == "stddev", sample=True)
+        case "stddev_pop" | "var_pop":
+            return Spread(root=call.function == "stddev_pop", sample=False)
+        case "median":
+            return Median()
+        case "min_by" | "max_by":
+            return By(largest=call.function == "max_by")
+    raise ValueError(f"no window function computes {call.function}")
+
+
+def _added(call: AggregateCall) -> Function:
+    if call.argument is None:
+        return Count("rows")
+    if call.function == "sum":
+        return Sum(whole=pa.types.is_integer(call.argument.type), mean=False)
+    if call.function == "avg":
+        return Sum(whole=False, mean=True)
+    return Count("truths" if call.function == "count_if" else "values")

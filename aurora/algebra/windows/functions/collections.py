@@ -1,0 +1,97 @@
+"""Functions that need all values, or all different ones: kept as a list for each run."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.ordering.values import order_codes, orderable
+from aurora.algebra.tuples.arrays import find_runs
+from aurora.algebra.tuples.train import Ints
+from aurora.algebra.windows.functions.function import Function, fill_nulls, to_floats, to_valid
+from aurora.algebra.windows.functions.sums import Count
+
+__all__ = ["Distinct", "Median"]
+
+
+@dataclass(frozen=True)
+class Median(Function):
+    """The values of each run, as a list."""
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return [_single_lists(pa.array(to_floats(arguments[0])), to_valid(arguments[0]))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [_join_lists(columns[0], starts)]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        values, owner, lengths = _from_lists(columns[0])
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+        order = np.lexsort((order_codes(numbers), owner))
+        begins = np.cumsum(lengths) - lengths
+        some = np.flatnonzero(lengths)
+        low = order[begins[some] + (lengths[some] - 1) // 2]
+        high = order[begins[some] + lengths[some] // 2]
+        middle = np.zeros(len(lengths))
+        middle[some] = np.where(low == high, numbers[low], numbers[low] / 2 + numbers[high] / 2)
+        return pa.array(middle, mask=lengths == 0)
+
+
+@dataclass(frozen=True)
+class Distinct(Function):
+    """count(distinct x), sum(distinct x) and avg(distinct x): the different values of each run, as a list."""
+
+    of: Function
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        column = arguments[0]
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        return [_single_lists(fill_nulls(column) if orderable(column.type) else column, to_valid(column))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        lists = _join_lists(columns[0], starts)
+        values, owner, _ = _from_lists(lists)
+        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((codes, owner))
+        firsts, _ = find_runs(owner[order], codes[order])
+        if len(firsts) == len(order):
+            return [lists]
+        # The sort keeps the order of equals, so that the first of them stays.
+        kept = np.sort(order[firsts])
+        return [_to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        values, _, lengths = _from_lists(columns[0])
+        if isinstance(self.of, Count):
+            return pa.array(lengths)
+        some = lengths > 0
+        starts = (np.cumsum(lengths) - lengths)[some]
+        places = np.where(some, np.cumsum(some) - 1, 0)
+        return self.of.over([values], starts, len(values)).take(pa.array(places, mask=~some))
+
+
+def _single_lists(values: pa.Array, valid: Ints) -> pa.Array:
+    """Each value as a list of one, of none where it is not valid."""
+    offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values.filter(pa.array(valid == 1)))
+
+
+def _join_lists(lists: pa.Array, starts: Ints) -> pa.Array:
+    """The lists of each run as one."""
+    values, _, lengths = _from_lists(lists)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    offsets = np.append(ends[starts], ends[-1]) if len(starts) else np.zeros(1)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+
+
+def _from_lists(lists: pa.Array) -> tuple[pa.Array, Ints, Ints]:
+    """The values of all lists, the list of each, and how many each has."""
+    lengths = np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
+    return lists.flatten(), np.repeat(np.arange(len(lengths)), lengths), lengths
+
+
+def _to_lists(values: pa.Array, owner: Ints, lists: int) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=lists))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values)

@@ -1,0 +1,66 @@
+"""What every window function can do: be lifted from tuples, combined over runs of rows, and finished.
+
+Sums of doubles add one value after the other, never chunk by chunk: the last digit does not depend on batches.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.ordering.values import from_values
+from aurora.algebra.tuples.train import Ints, Values
+
+__all__ = ["Function", "add_runs", "fill_nulls", "to_floats", "to_ints", "to_valid"]
+
+
+class Function(ABC):
+    """An aggregate that can be kept as a few values per run of rows, `width` of them."""
+
+    width: ClassVar[int] = 1
+
+    @abstractmethod
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        """The columns that stand for single tuples."""
+
+    @abstractmethod
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        """The columns that stand for runs of rows, each run beginning at one of `starts`."""
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return columns[0]
+
+    def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
+        return self.finish(self.combine(self.lift(arguments, rows), starts))
+
+
+def to_ints(column: pa.Array) -> Ints:
+    column = column.cast(pa.int64())
+    return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False))
+
+
+def to_floats(column: pa.Array) -> Values:
+    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False))
+
+
+def to_valid(column: pa.Array) -> Ints:
+    return np.asarray(column.isto_valid().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def add_runs(values: Values, starts: Ints) -> Values:
+    if len(starts) == 0:
+        return values[:0]
+    if values.dtype.kind == "f":
+        runs = np.zeros(len(values), np.int64)
+        runs[starts[1:]] = 1
+        return np.bincount(np.cumsum(runs), weights=values, minlength=len(starts))
+    return np.add.reduceat(values, starts)
+
+
+def fill_nulls(column: pa.Array) -> pa.Array:
+    """The column with some value in place of each null."""
+    if column.null_count == 0:
+        return column
+    return pc.if_else(column.isto_valid(), column, from_values(np.zeros(len(column), np.int64), column.type))
