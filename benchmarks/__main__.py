@@ -2,9 +2,9 @@
 
 import sys
 
-from benchmarks import operators, trains
+from benchmarks import operators, state, trains
 
-TABLES = {"operators": operators.main, "trains": trains.main}
+TABLES = {"operators": operators.main, "trains": trains.main, "state": state.main}
 
 
 def main() -> None:

@@ -1,0 +1,161 @@
+"""Spark's store and its copies on the local disk: what was committed is found, whatever became of the copies."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aurora.algebra.state.state import State
+from aurora.engine.spark import state as state_module
+from aurora.engine.spark.local_runs import SMALL, find_due
+from aurora.engine.spark.state import SparkStore
+
+
+class MapState:
+    """Spark's map state of a bucket: what an attempt writes counts once it is committed."""
+
+    def __init__(self) -> None:
+        self.committed: dict[tuple[str], tuple[bytes]] = {}
+        self.attempt: dict[tuple[str], tuple[bytes]] = {}
+        self.read = 0
+
+    def begin(self) -> None:
+        self.attempt = dict(self.committed)
+
+    def commit(self) -> None:
+        self.committed = self.attempt
+
+    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
+        self.read += 1
+        return self.attempt.get(key)
+
+    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
+        self.attempt[key] = value
+
+    def removeKey(self, key: tuple[str]) -> None:
+        del self.attempt[key]
+
+
+def turn(values: MapState, folder: Path, keys: list[int], number: int) -> dict[int, list[int]]:
+    """Adds the number to each key; gives what the keys had before."""
+    values.begin()
+    store = SparkStore(values, str(folder))
+    state = State(store)
+    groups = state.groups("g", ["k"], pa.record_batch({"k": pa.array(keys, pa.int64())}))
+    kept = groups.rows("n")
+    owner, found = (np.empty(0, np.int64), []) if kept is None else (kept[0], kept[1]["n"].to_pylist())
+    before = {
+        key: [n for n, own in zip(found, owner.tolist(), strict=True) if own == group]
+        for key, group in zip(keys, groups.numbers[0].tolist(), strict=True)
+    }
+    rows = pa.record_batch({"n": pa.array([*found, *[number] * len(groups)], pa.int64())})
+    groups.put("n", np.concatenate([owner, np.arange(len(groups))]), rows)
+    state.put("last", pa.record_batch({"number": [number]}))
+    store.write(state.changes())
+    return before
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 40), min_size=1, max_size=20),
+        st.sampled_from(["commit", "commit", "commit", "fail", "lose copies", "old copies"]),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(EVENTS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_was_committed_is_found(tmp_path_factory: Any, events: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        # Small enough for every way through the code to be taken.
+        patch.setattr(state_module, "ROWS", 4)
+        patch.setattr(state_module, "ROWS_A_TURN", 8)
+        patch.setattr(state_module, "MANY", 5)
+        patch.setattr("aurora.engine.spark.local_runs.SMALL", 256)
+        folder = tmp_path_factory.mktemp("state")
+        values, model = MapState(), {}
+        for number, (keys, event) in enumerate(events):
+            old = folder.with_name(f"{folder.name} before")
+            if event == "old copies":
+                folder.mkdir(exist_ok=True)
+                shutil.copytree(folder, old)
+            before = turn(values, folder, keys, number)
+            assert before == {key: model.get(key, []) for key in keys}
+            if event == "fail":
+                # The attempt has written its copies, but Spark did not commit: it is made again.
+                assert turn(values, folder, keys, number) == before
+            values.commit()
+            for key in set(keys):
+                model.setdefault(key, []).append(number)
+            if event == "lose copies":
+                shutil.rmtree(folder)
+            if event == "old copies":
+                shutil.rmtree(folder)
+                shutil.move(old, folder)
+        values.begin()
+        everything = State(SparkStore(values, str(folder))).groups(
+            "g", ["k"], pa.record_batch({"k": pa.array([], pa.int64())}), everything=True
+        )
+        found = everything.rows("n")
+        assert found is not None
+        stored: dict[int, list[int]] = {}
+        for group, n in zip(found[0].tolist(), found[1]["n"].to_pylist(), strict=True):
+            stored.setdefault(everything.keys[0][group].as_py(), []).append(n)
+        assert stored == model
+
+
+def test_copies_are_read_instead_of_spark(tmp_path: Path) -> None:
+    values = MapState()
+    for number in range(40):
+        turn(values, tmp_path / "copies", list(range(number, number + 30)), number)
+        values.commit()
+    values.read = 0
+    turn(values, tmp_path / "copies", [1, 2, 3], 40)
+    assert values.read == 1
+
+
+def test_a_whole_delta_takes_the_place_of_all_others(tmp_path: Path) -> None:
+    values = MapState()
+    for number in range(3):
+        turn(values, tmp_path / "copies", [number, number + 1], number)
+        values.commit()
+    values.begin()
+    store = SparkStore(values, str(tmp_path / "copies"))
+    state = State(store)
+    groups = state.groups("g", ["k"], pa.record_batch({"k": pa.array([], pa.int64())}), everything=True)
+    rows = pa.record_batch({"n": pa.array([9], pa.int64())})
+    groups.put("n", np.array([2]), rows)
+    store.write(state.changes())
+    assert len([key for key in values.attempt if key[0].startswith("g#")]) == 1
+
+
+def test_the_store_stays_small_when_the_same_groups_change_all_the_time(tmp_path: Path) -> None:
+    values = MapState()
+    sizes = []
+    for number in range(200):
+        values.begin()
+        store = SparkStore(values, str(tmp_path / "copies"))
+        state = State(store)
+        groups = state.groups("g", ["k"], pa.record_batch({"k": np.arange(50)}))
+        groups.put("n", np.arange(50), pa.record_batch({"n": np.full(50, number)}))
+        store.write(state.changes())
+        values.commit()
+        sizes.append(len(values.committed))
+    assert max(sizes) < 60
+    assert len(list((tmp_path / "copies").iterdir())) < 10
+
+
+def test_runs_of_one_size_are_merged_when_there_are_four() -> None:
+    assert find_due([10, 10, 10]) is None
+    assert find_due([10, 10, 10, 10]) == 0
+    large = 3 * SMALL
+    assert find_due([100 * SMALL, large, large, large, 10, 10]) is None
+    assert find_due([100 * SMALL, large, large, large, large]) == 1
+    assert find_due([100 * SMALL, large, large, 10, 10, 10, 10]) == 3
