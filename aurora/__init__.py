@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aurora.algebra.state.groups import Groups
     from aurora.algebra.state.state import State
     from aurora.algebra.state.turn import Moment, Turn
     from aurora.algebra.tuples.schema import Schema
@@ -34,6 +35,7 @@ __all__ = [
     "AuroraError",
     "BatchReport",
     "Cursor",
+    "Groups",
     "Memory",
     "Moment",
     "Network",
@@ -66,6 +68,7 @@ _HOMES = {
     "AuroraError": "aurora.errors",
     "BatchReport": "aurora.engine.commit",
     "Cursor": "aurora.engine.sources.source",
+    "Groups": "aurora.algebra.state.groups",
     "Memory": "aurora.engine.sources.memory",
     "Moment": "aurora.algebra.state.turn",
     "Network": "aurora.network.network",

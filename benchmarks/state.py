@@ -7,6 +7,7 @@ import os
 import tempfile
 import threading
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -87,7 +88,7 @@ def measure(kind: str, path: Path, folder: Path) -> Measured:
             Settings(batch=BATCH),
             watch,
         )
-    return Measured([b - a for a, b in zip(at[:-1], at[1:], strict=True)], peak.largest)
+    return Measured([b - a for a, b in pairwise(at)], peak.largest)
 
 
 class Peak:

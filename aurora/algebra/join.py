@@ -1,7 +1,7 @@
 """Join(P, Size s, Left Assuming O1, Right Assuming O2): pairs of tuples near each other that satisfy P."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from aurora.algebra.ordering.pairs import (
 )
 from aurora.algebra.ordering.values import beyond, to_values
 from aurora.algebra.state.groups import Groups
-from aurora.algebra.state.runs import rows_of_part, with_rows_of_part
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
@@ -132,11 +131,7 @@ class Join:
         names = [self._pairing_fields(side) for side in (0, 1)]
         streams = [(train.rows, own) for train, own in zip(new, names, strict=True)]
 
-        def sweep(entries: pa.RecordBatch) -> pa.RecordBatch:
-            for side in (0, 1):
-                entries = self._sweep(side, entries, turn)
-            return entries
-
+        sweep = {SIDES[side]: partial(self._are_needed, side, turn) for side in (0, 1)}
         return turn.state.groups("tuples", names[0], *streams, sweep=sweep)
 
     def _pairs(self, lefts: "_Tuples", rights: "_Tuples") -> Train:
@@ -189,16 +184,13 @@ class Join:
         value = to_values(rows.column(self._orders[side].on))
         return ~((group >= 0) & known[group] & beyond(bound[group], value, self.size))
 
-    def _sweep(self, side: int, entries: pa.RecordBatch, turn: Turn) -> pa.RecordBatch:
-        """Entries that were not touched for long: what the other side has passed by now is left out."""
+    def _are_needed(self, side: int, turn: Turn, rows: pa.RecordBatch) -> Mask:
+        """Which rows of a side, whose keys no tuple had for long, the other side has not passed yet."""
         fields, order = self._fields(side), self._orders[1 - side]
-        stored = rows_of_part(entries, SIDES[side])
-        if fields is None or stored is None:
-            return entries
-        owner, rows = stored
+        if fields is None:
+            return np.ones(rows.num_rows, bool)
         other = turn.state.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
-        alive = self._within_reach(side, rows, other.numbers[0], read_bounds(order, other))
-        return with_rows_of_part(entries, SIDES[side], owner[alive], rows.filter(pa.array(alive)))
+        return self._within_reach(side, rows, other.numbers[0], read_bounds(order, other))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ What one turn changed is one run, and an entry of a newer run replaces that of a
 the groups that it touches, however many there are. An entry is its key and, for each part, a list of rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from aurora.algebra.tuples.train import Ints, Mask
 __all__ = [
     "HASH",
     "PART",
+    "Sweep",
     "are_empty",
     "find",
     "from_lists",
@@ -26,15 +27,18 @@ __all__ = [
     "merge_runs",
     "part_names",
     "rows_of_part",
+    "sweep_entries",
     "to_lists",
     "with_hashes",
-    "with_rows_of_part",
 ]
 
 HASH = "#hash"
 KEY = "#key"
 # The names of parts begin with it, those of other columns do not.
 PART = "/"
+
+# For a part, which of its rows are still of use: asked from time to time, of groups that no turn has touched for long.
+Sweep = Mapping[str, Callable[[pa.RecordBatch], Mask]]
 
 
 def make_run(
@@ -166,10 +170,15 @@ def rows_of_part(entries: pa.RecordBatch, part: str) -> tuple[Ints, pa.RecordBat
     return from_lists(entries.column(PART + part))
 
 
-def with_rows_of_part(
-    entries: pa.RecordBatch, part: str, entry: Ints, rows: pa.RecordBatch
-) -> pa.RecordBatch:
-    """The entries with other rows in a part."""
-    place = entries.schema.names.index(PART + part)
-    lists = to_lists(entry, rows, entries.num_rows)
-    return entries.set_column(place, PART + part, lists)
+def sweep_entries(entries: pa.RecordBatch, sweep: Sweep) -> pa.RecordBatch:
+    """The entries without the rows that are of no more use."""
+    for part, stays in sweep.items():
+        found = rows_of_part(entries, part)
+        if found is None:
+            continue
+        entry, rows = found
+        mask = stays(rows)
+        if not mask.all():
+            lists = to_lists(entry[mask], rows.filter(pa.array(mask)), entries.num_rows)
+            entries = entries.set_column(entries.schema.names.index(PART + part), PART + part, lists)
+    return entries

@@ -7,12 +7,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from aurora.algebra.state.groups import Groups
-from aurora.algebra.state.runs import merge_runs
+from aurora.algebra.state.runs import Sweep, are_empty, merge_runs, sweep_entries
 
-__all__ = ["Changes", "Delta", "State", "Store", "Stored", "Sweep"]
-
-# Leaves out of a run what can be of no more use: called from time to time, with entries that no turn has touched.
-Sweep = Callable[[pa.RecordBatch], pa.RecordBatch]
+__all__ = ["Changes", "Delta", "State", "Store", "Stored"]
 
 
 # So many runs are looked through one by one; more are merged.
@@ -108,6 +105,7 @@ class State:
         """The groups that the rows of these streams belong to, with what is kept of them.
 
         A stream whose fields have other names comes with these. With `everything` all other groups are there too.
+        Whoever asks for the same groups again sees what was put before, and alone may put more.
         """
         full = self._name(name)
         self._flush(full)
@@ -171,8 +169,8 @@ class Stored:
     def runs(self, table: str, sweep: Sweep | None) -> list[pa.RecordBatch]:
         runs = self.tables.get(table, [])
         if len(runs) >= MANY:
-            merged = merge_runs(runs, drop_empty=True)
-            runs = self.tables[table] = [merged if sweep is None else sweep(merged)]
+            merged = sweep_entries(merge_runs(runs, drop_empty=True), sweep or {})
+            runs = self.tables[table] = [merged.filter(pa.array(~are_empty(merged)))]
         return list(runs)
 
     def size(self, prefix: str) -> int:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from aurora.algebra.state.runs import are_empty, merge_runs
-from aurora.algebra.state.state import Sweep
+from aurora.algebra.state.runs import Sweep, are_empty, merge_runs, sweep_entries
 
 __all__ = ["LocalRuns", "find_due"]
 
@@ -78,7 +77,7 @@ class LocalRuns:
         while (first := find_due([run.bytes for run in known])) is not None:
             merged = merge_runs(batches[first:], drop_empty=first == 0)
             if sweep is not None:
-                merged = sweep(merged)
+                merged = sweep_entries(merged, sweep)
                 if first == 0:
                     merged = merged.filter(pa.array(~are_empty(merged)))
             covered = [mark for run in known[first:] for mark in run.marks]

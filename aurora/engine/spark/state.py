@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.state.runs import HASH, with_hashes
-from aurora.algebra.state.state import Changes, Delta, Sweep
+from aurora.algebra.state.runs import HASH, Sweep, with_hashes
+from aurora.algebra.state.state import Changes, Delta
 from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.spark.local_runs import LocalRuns
 

@@ -1,30 +1,26 @@
-"""The cars box: what each report means for its car (rules 2, 3, 6 and 7), from the last report of every car.
-
-A car reports in the same second of every half minute, so the relation `trips` is kept in thirty parts by that second:
-a batch reads and writes the parts of its own seconds. Of the others only the numbers of the cars are looked at, for
-cars that seem to be new.
-"""
+"""The cars box: what each report means for its car (rules 2, 3, 6 and 7), from the last report of every car."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from aurora import State, Train, Turn, caused
+from aurora import Groups, State, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.network.following import BEGINS, any_listed, follow, lookup_table, unlisted
+from aurora.linear_road.network.following import BEGINS, follow, lookup_table
 from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "cars"]
 
 INTERVAL = EDITION_2004.report_interval
+# Longer than a minute, whose reports may still count.
+LONG_AGO = 120
 
 OUTPUTS = {
     "entries": "VID bigint, Time int, XWay int, Dir tinyint, Seg tinyint, Lane tinyint, Begins boolean",
     "speeds": "Road bigint, Minute int, Cars bigint, Speed double",
     "stops": "XWay int, Dir tinyint, Lane tinyint, Pos int, VID bigint, From int, Until int",
-    "ends": "VID bigint, Part int",
-    "requests": "VID bigint, Time int, QID bigint, Part int",
 }
 _TRIP = {
     "VID": np.int64,
@@ -44,22 +40,19 @@ _LEFT = {"VID": np.int64, "Road": np.int64, "Number": np.int64, "Speed": np.int6
 
 
 def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
-    """Inputs: reports, requests (for balances). The relations: `trips/second` and `left`, see `follow`."""
-    reports, requests = inputs["reports"], inputs["requests"]
+    """Input: reports. The relations: `trips`, a group for each car, and `left`, see `follow`."""
+    reports = inputs["reports"]
     columns = {name: numbers(reports.rows, name) for name in reports.rows.schema.names}
-    asked = numbers(requests.rows, "VID")
-    time = columns["Time"]
-    trips, count, parts = _loaded(turn.relations, time, np.concatenate([columns["VID"], asked]))
-    table = lookup_table(len(trips["VID"]))
-    unlisted(table, trips["VID"], count, np.empty(0, np.int64))
+    sweep = {"trip": partial(_reported_lately, columns["Time"])}
+    groups = turn.relations.groups("trips", ["VID"], reports.rows, sweep=sweep)
+    trips, known = _load(groups)
     # Segments are numbered through all expressways and both directions.
     road = (columns["XWay"].astype(np.int64) * 2 + columns["Dir"]) * EDITION_2004.segments + columns["Seg"]
-    names = ("Time", "VID", "Spd", "Lane", "Seg", "XWay", "Dir", "Pos")
-    time, vid, spd, lane, seg, xway, way, pos = (columns[name] for name in names)
+    time, spd, lane, seg, xway, way, pos = (
+        columns[name] for name in ("Time", "Spd", "Lane", "Seg", "XWay", "Dir", "Pos")
+    )
     size = len(time)
-    asked_after = np.searchsorted(reports.keys[0], requests.keys[0])
-    asked_part = np.empty(len(asked), np.int32)
-    left, left_count = _left(turn.relations, time, size + count)
+    left, left_count = _left(turn.relations, time, size)
     sums = (
         lookup_table(size),
         np.empty(size, np.int64),
@@ -67,12 +60,10 @@ def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         np.empty(size, np.int64),
         np.empty(size, np.float64),
     )
-    does, stands, ended, cut, summed, count, left_count = follow(
-        (time, vid, spd, road, lane, seg, xway, way, pos),
-        (asked_after, asked, asked_part),
+    does, stands, cut, summed, left_count = follow(
+        (time, groups.numbers[0], spd, road, lane, seg, xway, way, pos),
         tuple(trips.values()),
-        count,
-        table,
+        known,
         left,
         left_count,
         lookup_table(len(left[0])),
@@ -81,7 +72,7 @@ def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         EDITION_2004.stopped_reports,
     )
     if size:
-        _store(turn.relations, trips, count, parts)
+        groups.put("trip", np.arange(len(groups)), pa.record_batch(trips))
         minute = np.full(left_count, time[-1] // 60)
         turn.relations.put(
             "left", _batch({**dict(zip(_LEFT, left, strict=False)), "Minute": minute}, left_count)
@@ -90,56 +81,27 @@ def cars(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         "entries": _entries(reports, does),
         "speeds": _speeds(reports, sums, summed),
         "stops": _stops(reports, stands, cut),
-        "ends": _ends(reports, ended),
-        "requests": caused(
-            requests,
-            pa.record_batch(
-                [*(requests.rows[name] for name in ("VID", "Time", "QID")), pa.array(asked_part)],
-                names=["VID", "Time", "QID", "Part"],
-            ),
-            np.arange(len(asked)),
-        ),
     }
 
 
-def _loaded(relations: State, time: Array, wanted: Array) -> tuple[dict[str, Array], int, list[int]]:
-    """The rows of the parts that the batch needs, with room for as many new cars; their number, and the parts."""
-    parts = [int(part) for part in np.unique(time % INTERVAL)]
-    stored = {part: relations.get(f"trips/{part}") for part in parts}
-    listed = _column(stored, "VID")
-    # A car that is not there may have reported in another second: then its trip ended, and it is brought in too.
-    strangers = unlisted(lookup_table(len(listed)), listed, len(listed), wanted)
-    if len(strangers):
-        table = lookup_table(len(strangers))
-        unlisted(table, strangers, len(strangers), np.empty(0, np.int64))
-        for part in range(INTERVAL):
-            other = None if part in stored else relations.get(f"trips/{part}")
-            if other is not None and any_listed(table, strangers, numbers(other, "VID")):
-                stored[part] = other
-                parts.append(part)
-    count = len(_column(stored, "VID"))
-    trips = {}
-    for name, kind in _TRIP.items():
-        trips[name] = np.empty(count + len(time), kind)
-        trips[name][:count] = _column(stored, name)
-    return trips, count, parts
+def _load(groups: Groups) -> tuple[dict[str, Array], Array]:
+    """The last report of each car, and which cars have one."""
+    trips: dict[str, Array] = {name: np.zeros(len(groups), kind) for name, kind in _TRIP.items()}
+    known = np.zeros(len(groups), bool)
+    found = groups.rows("trip")
+    if found is not None:
+        car, rows = found
+        known[car] = True
+        for name, column in trips.items():
+            column[car] = numbers(rows, name)
+    trips["VID"][:] = groups.keys[0].to_numpy()
+    return trips, known
 
 
-def _column(stored: Mapping[int, pa.RecordBatch | None], name: str) -> Array:
-    found = [numbers(rows, name) for rows in stored.values() if rows is not None]
-    return np.concatenate(found) if found else np.empty(0, _TRIP[name])
-
-
-def _store(relations: State, trips: dict[str, Array], count: int, parts: list[int]) -> None:
-    part = trips["Time"][:count] % INTERVAL
-    part[trips["Time"][:count] < 0] = INTERVAL
-    order = np.argsort(part.astype(np.uint8), kind="stable")
-    ends = np.cumsum(np.bincount(part, minlength=INTERVAL + 1))
-    for number in parts:
-        mine = order[ends[number - 1] if number else 0 : ends[number]]
-        relations.put(
-            f"trips/{number}", _batch({name: column[mine] for name, column in trips.items()}, len(mine))
-        )
+def _reported_lately(time: Array, rows: pa.RecordBatch) -> Array:
+    """Which cars may still continue their trips, or have reported in the running minute."""
+    lately: Array = numbers(rows, "Time") >= (time[0] if len(time) else 0) - LONG_AGO
+    return lately
 
 
 def _left(relations: State, time: Array, room: int) -> tuple[tuple[Array, ...], int]:
@@ -191,8 +153,3 @@ def _stops(reports: Train, stands: Array, cut: Array) -> Train:
     fields["From"] = np.concatenate([now[:old], cut[:, 5]])
     fields["Until"] = np.concatenate([now[:old] + INTERVAL, now[old:]])
     return caused(reports, pa.record_batch(fields), np.concatenate([standing, cut[:, 0]]))
-
-
-def _ends(reports: Train, ended: Array) -> Train:
-    rows = pa.record_batch({"VID": ended[:, 0], "Part": ended[:, 1]})
-    return caused(reports, rows, ended[:, 2])

@@ -3,61 +3,25 @@
 from typing import Any
 
 from aurora.linear_road.compiled import cached_kernel
-from aurora.linear_road.network.following import place_of
 
-__all__ = ["ARCHIVED", "charge"]
-
-# The part of an account whose car is on no trip.
-ARCHIVED = -1
+__all__ = ["charge"]
 
 
 @cached_kernel
-def charge(
-    quotes: Any, asked: Any, ended: Any, rows: Any, count: Any, table: Any, interval: Any, exit_lane: Any
-) -> Any:
-    """`rows`: VID, balance, pending toll, part; where a car has two, the later one is newer. Gives their number.
-
-    `quotes`, `asked` and `ended` have the arrival number first; `asked` the place for the answer last.
-    """
-    arrival, vid, time, lane, toll, begins = quotes
-    asked_arrival, asked_vid, balances = asked
-    end_arrival, end_vid = ended
-    car, balance, pending, part = rows
-    for row in range(count):
-        at = place_of(table, car, car[row])
-        if table[at] >= 0:
-            # What was archived once is older than what was archived since, or than the account of a running trip.
-            part[table[at]] = ARCHIVED - 1
-        table[at] = row
-    ends = questions = 0
-    for i in range(vid.size + 1):
-        last = i == vid.size
-        while ends < end_vid.size and (last or end_arrival[ends] <= arrival[i]):
-            if questions < asked_vid.size and asked_arrival[questions] < end_arrival[ends]:
-                row = table[place_of(table, car, asked_vid[questions])]
-                balances[questions] = balance[row] if row >= 0 else 0
-                questions += 1
-                continue
-            row = table[place_of(table, car, end_vid[ends])]
-            if row >= 0:
-                part[row] = ARCHIVED
-                pending[row] = 0
-            ends += 1
-        while questions < asked_vid.size and (last or asked_arrival[questions] < arrival[i]):
-            row = table[place_of(table, car, asked_vid[questions])]
-            balances[questions] = balance[row] if row >= 0 else 0
+def charge(quotes: Any, asked: Any, accounts: Any, exit_lane: Any) -> Any:
+    """`quotes` and `asked` have the arrival number first, then the number of the account; `asked` the answer last."""
+    arrival, account, lane, toll, begins = quotes
+    asked_arrival, asked_account, answers = asked
+    balance, pending = accounts
+    questions = 0
+    for i in range(account.size):
+        while questions < asked_account.size and asked_arrival[questions] < arrival[i]:
+            answers[questions] = balance[asked_account[questions]]
             questions += 1
-        if last:
-            break
-        at = place_of(table, car, vid[i])
-        row = table[at]
-        if row < 0:
-            row = count
-            count += 1
-            table[at] = row
-            car[row], balance[row], pending[row] = vid[i], 0, 0
-        elif not begins[i]:
-            balance[row] += pending[row]
-        part[row] = time[i] % interval
-        pending[row] = 0 if lane[i] == exit_lane else toll[i]
-    return count
+        mine = account[i]
+        if not begins[i]:
+            balance[mine] += pending[mine]
+        pending[mine] = 0 if lane[i] == exit_lane else toll[i]
+    while questions < asked_account.size:
+        answers[questions] = balance[asked_account[questions]]
+        questions += 1

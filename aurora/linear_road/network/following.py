@@ -1,4 +1,4 @@
-"""The kernels of the cars box: each car's reports in the order of time, by a hash table from VID to its row.
+"""The kernels of the cars box: each car's reports in the order of time.
 
 Compiled: a loop over the reports here is not a loop of Python.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from aurora.linear_road.compiled import cached_kernel, kernel
 
-__all__ = ["BEGINS", "ENTERS", "any_listed", "follow", "lookup_table", "unlisted"]
+__all__ = ["BEGINS", "ENTERS", "follow", "lookup_table"]
 
 Array = np.ndarray[Any, Any]
 
@@ -24,42 +24,9 @@ def spread(number: Any) -> Any:
     return mixed ^ (mixed >> np.uint64(29))
 
 
-@kernel
-def place_of(table: Any, numbers: Any, number: Any) -> Any:
-    """Where a number is in the table, or would be: a free place holds -1."""
-    mask = table.size - 1
-    at = np.int64(spread(number) & np.uint64(mask))
-    while table[at] >= 0 and numbers[table[at]] != number:
-        at = (at + 1) & mask
-    return at
-
-
 def lookup_table(entries: int) -> Array:
     """An empty table with room for so many entries."""
     return np.full(1 << max(int(2 * entries).bit_length(), 4), -1, np.int32)
-
-
-@cached_kernel
-def unlisted(table: Any, listed: Any, count: Any, numbers: Any) -> Any:
-    """Puts the first `count` of the listed numbers into the table; gives those of `numbers` that are not among them."""
-    for row in range(count):
-        table[place_of(table, listed, listed[row])] = row
-    missing = np.empty(numbers.size, np.int64)
-    found = 0
-    for number in numbers:
-        if table[place_of(table, listed, number)] < 0:
-            missing[found] = number
-            found += 1
-    return missing[:found]
-
-
-@cached_kernel
-def any_listed(table: Any, listed: Any, numbers: Any) -> Any:
-    """Whether any of the numbers is one of those in the table."""
-    for number in numbers:  # noqa: SIM110
-        if table[place_of(table, listed, number)] >= 0:
-            return True
-    return False
 
 
 @kernel
@@ -74,10 +41,8 @@ def pair_place(table: Any, cars: Any, roads: Any, car: Any, road: Any) -> Any:
 @cached_kernel
 def follow(
     reports: Any,
-    asked: Any,
     rows: Any,
-    count: Any,
-    table: Any,
+    known: Any,
     left: Any,
     left_count: Any,
     left_table: Any,
@@ -87,15 +52,13 @@ def follow(
 ) -> Any:
     """Works through the reports of one bucket.
 
-    `reports`: Time, VID, Spd, Road, Lane, Seg, XWay, Way, Pos. `asked`: for each request the reports before it, its
-    VID; its answer is the part of the table in which the car's row is, or -1. `rows`: the last report of each car
+    `reports`: Time, the number of the car, Spd, Road, Lane, Seg, XWay, Way, Pos. `rows`: the last report of each car
     (VID, Time, Road, Lane, Seg, XWay, Way, Pos, Spd, Still, and the road and speed of the report before, if that was
-    in the same minute). `left`: what cars reported in the running minute on trips that are over (VID, Road, number,
-    speeds). `sums`: the tables of the segments' sums. Gives what each report does, whether it stands, the trips that
-    ended (row by row: VID, part, report), stops that were cut short, and the counts.
+    in the same minute), where it is `known`. `left`: what cars reported in the running minute on trips that are over
+    (VID, Road, number, speeds). `sums`: the tables of the segments' sums. Gives what each report does, whether it
+    stands, stops that were cut short, and the counts.
     """
-    time, vid, spd, road, lane, seg, xway, way, pos = reports
-    asked_after, asked_vid, asked_part = asked
+    time, cars, spd, road, lane, seg, xway, way, pos = reports
     (
         car_vid,
         car_time,
@@ -118,25 +81,19 @@ def follow(
     size = time.size
     does = np.zeros(size, np.uint8)
     stands = np.zeros(size, np.bool_)
-    ended = np.empty((2 * size + count, 3), np.int64)
     cut = np.empty((size, 6), np.int64)
-    ends = cuts = summed = questions = 0
+    cuts = summed = 0
     minute = time[0] // 60 if size else 0
     for i in range(size):
-        while questions < asked_vid.size and asked_after[questions] <= i:
-            row = table[place_of(table, car_vid, asked_vid[questions])]
-            asked_part[questions] = car_time[row] % interval if row >= 0 else -1
-            questions += 1
         now = time[i]
         if now // 60 != minute:
             minute = now // 60
             for entry in range(left_count):
                 left_table[left_place[entry]] = -1
             left_count = 0
-        car = vid[i]
-        at = place_of(table, car_vid, car)
-        row = table[at]
-        continues = row >= 0 and now - car_time[row] == interval
+        row = cars[i]
+        car = car_vid[row]
+        continues = known[row] and now - car_time[row] == interval
         # The speeds of this car in this minute and segment, before this report.
         number = 0
         speeds = 0
@@ -158,9 +115,7 @@ def follow(
             past_spd[row] = car_spd[row]
         else:
             does[i] = BEGINS
-            if row >= 0:
-                ended[ends, 0], ended[ends, 1], ended[ends, 2] = car, car_time[row] % interval, i
-                ends += 1
+            if known[row]:
                 elsewhere = (
                     car_pos[row] != pos[i]
                     or car_lane[row] != lane[i]
@@ -173,11 +128,7 @@ def follow(
                     cuts += 1
                 if car_time[row] // 60 == minute:
                     left_count = leave(left, left_count, left_table, rows, row)
-            else:
-                row = count
-                count += 1
-                table[at] = row
-                car_vid[row] = car
+            known[row] = True
             past_road[row] = -1
         if left_count:
             entry = left_table[pair_place(left_table, left_vid, left_road, car, road[i])]
@@ -209,24 +160,7 @@ def follow(
             still,
         )
         stands[i] = still >= standing
-    while questions < asked_vid.size:
-        row = table[place_of(table, car_vid, asked_vid[questions])]
-        asked_part[questions] = car_time[row] % interval if row >= 0 else -1
-        questions += 1
-    # A car whose next report would have come by now has left.
-    if size:
-        for row in range(count):
-            if car_time[row] + interval < time[size - 1]:
-                ended[ends, 0], ended[ends, 1], ended[ends, 2] = (
-                    car_vid[row],
-                    car_time[row] % interval,
-                    size - 1,
-                )
-                ends += 1
-                if car_time[row] // 60 == minute:
-                    left_count = leave(left, left_count, left_table, rows, row)
-                car_time[row] = -1
-    return does, stands, ended[:ends], cut[:cuts], summed, count, left_count
+    return does, stands, cut[:cuts], summed, left_count
 
 
 @kernel

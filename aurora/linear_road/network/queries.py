@@ -29,9 +29,9 @@ def linear_road(prepared: Prepared | None = None) -> Network:
         requests = kinds["2"].map({"Time": "Time", "VID": "VID", "QID": "QID"}, name="requests")
         moved = network.user(
             cars.cars,
-            inputs={"reports": reports, "requests": requests},
+            inputs={"reports": reports},
             outputs=cars.OUTPUTS,
-            key={"reports": ["VID"], "requests": ["VID"]},
+            key={"reports": ["VID"]},
             relations=["trips", "left"],
             name="cars",
         )
@@ -49,10 +49,10 @@ def linear_road(prepared: Prepared | None = None) -> Network:
         alerts = warned.map({"Time": "Time", "VID": "VID", "Seg": "Accident"}, name="alerts")
         balances = network.user(
             accounts.accounts,
-            inputs={"ends": moved["ends"], "quotes": quotes, "requests": moved["requests"]},
+            inputs={"quotes": quotes, "requests": requests},
             outputs=accounts.OUTPUTS,
-            key={"ends": ["VID"], "quotes": ["VID"], "requests": ["VID"]},
-            relations=["accounts", "archive"],
+            key={"quotes": ["VID"], "requests": ["VID"]},
+            relations=["accounts"],
             name="accounts",
         )
 
