@@ -185,11 +185,15 @@ class Join:
         return ~((group >= 0) & known[group] & beyond(bound[group], value, self.size))
 
     def _are_needed(self, side: int, turn: Turn, rows: pa.RecordBatch) -> Mask:
-        """Which rows of a side, whose keys no tuple had for long, the other side has not passed yet."""
+        """Which rows of a side the other one had not passed when the turn began.
+
+        What it passes in this turn may still meet tuples of this turn.
+        """
         fields, order = self._fields(side), self._orders[1 - side]
         if fields is None:
             return np.ones(rows.num_rows, bool)
-        other = turn.state.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
+        stored = turn.state.as_stored()
+        other = stored.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
         return self._within_reach(side, rows, other.numbers[0], read_bounds(order, other))
 
 

@@ -140,3 +140,15 @@ def test_table(predicate: str, rows: list[Arrival], table: list[Pair], table_is_
     table = [{"k": row["k"], "name": row["name"]} for row in table]
     box = replace(Lookup.of(predicate, STREAM, TABLE, table_is_left), rows=batch(table, TABLE))
     check_agreement(box, lambda: squal.Lookup(LOOKUPS[predicate], table, table_is_left), rows, STREAM)
+
+
+def test_what_a_turn_passes_still_meets_the_tuples_of_that_turn() -> None:
+    """Runs are merged, and swept of what the other side has passed, at the beginning of a turn."""
+    schema = Schema.parse("T int, k int")
+    order = Order("T")
+    box = Join.of("left.k = right.k", 1, order, order, schema, schema)
+    rows = [(0, {"T": 5, "k": k}) for k in range(8)]
+    rows += [(1, {"T": 5, "k": 7}), (1, {"T": 90, "k": 50})]
+    for cut in (1, 2, 9, 10):
+        ran = run_kernel(box, rows, (schema, schema), cut)
+        assert [row["k"] for _, row in ran.ports["1"]] == [7]

@@ -73,6 +73,12 @@ class State:
         """The same state; `guard` raises a fault for names that must not be asked for."""
         return self._view(self._prefix, guard)
 
+    def as_stored(self) -> "State":
+        """The state as it was when the turn began, to look at only."""
+        view = State(self._store)
+        view._prefix, view._guard = self._prefix, self._guard
+        return view
+
     def _view(self, prefix: str, guard: Callable[[str], None] | None) -> "State":
         view = State(self._store)
         view._turn, view._prefix, view._guard = self._turn, prefix, guard

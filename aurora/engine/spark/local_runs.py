@@ -136,11 +136,12 @@ class LocalRuns:
 
 def find_due(sizes: list[int]) -> int | None:
     """The first of the youngest runs to be merged, which stand behind it; None while there are few of each size."""
-    for size in range(1 + max((_size_class(bytes_) for bytes_ in sizes), default=0)):
-        first = len(sizes)
-        while first > 0 and _size_class(sizes[first - 1]) <= size:
+    classes = [_size_class(size) for size in sizes]
+    for each in range(max(classes, default=-1) + 1):
+        first = len(classes)
+        while first > 0 and classes[first - 1] <= each:
             first -= 1
-        if len(sizes) - first >= WIDE:
+        if classes[first:].count(each) >= WIDE:
             return first
     return None
 
