@@ -46,7 +46,7 @@ def to_floats(column: pa.Array) -> Values:
 
 
 def to_valid(column: pa.Array) -> Ints:
-    return np.asarray(column.isto_valid().to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def add_runs(values: Values, starts: Ints) -> Values:
@@ -63,4 +63,4 @@ def fill_nulls(column: pa.Array) -> pa.Array:
     """The column with some value in place of each null."""
     if column.null_count == 0:
         return column
-    return pc.if_else(column.isto_valid(), column, from_values(np.zeros(len(column), np.int64), column.type))
+    return pc.if_else(column.is_valid(), column, from_values(np.zeros(len(column), np.int64), column.type))
