@@ -136,7 +136,7 @@ def to_text(network: Network) -> str:
     boxes = {}
     for name, box in network.boxes.items():
         boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
-    outputs = {name: {"from": str(port)} for name, port in network.outputs.items()}
+    outputs = {name: {"from": str(output.port)} for name, output in network.outputs.items()}
     content = {"network": network.name, "inputs": inputs, "boxes": boxes, "outputs": outputs}
     return str(yaml.dump(content, Dumper=_Writer, sort_keys=False, default_flow_style=None, width=120))
 

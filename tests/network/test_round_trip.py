@@ -7,6 +7,7 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from aurora import Network, Stream, from_text, read_network, to_text, write_network
+from aurora.network.network import Output, Port
 
 BORDER = Path(__file__).parent.parent.parent / "examples" / "border.yaml"
 SCHEMA = "Sid int, Time bigint, At timestamp, Pos double, Name string"
@@ -18,6 +19,12 @@ def test_the_form_of_the_manual(tmp_path: Path) -> None:
     assert again == network and to_text(again) == to_text(network)
     write_network(network, tmp_path / "copy.yaml")
     assert read_network(tmp_path / "copy.yaml") == network
+
+
+def test_an_output_knows_its_name_and_its_stream() -> None:
+    network = Network("n")
+    network.output("o", network.input("a", "A int").filter("A > 1", name="b")["rest"])
+    assert network.outputs == {"o": Output("o", Port("b", "rest"))}
 
 
 def test_boxes_may_stand_in_any_order() -> None:
