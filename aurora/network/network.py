@@ -186,6 +186,7 @@ class Network:
         self,
         kernel: Any,
         *,
+        with_: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Stream],
         outputs: Mapping[str, str],
         key: Mapping[str, Sequence[str] | None] | None = None,
@@ -193,9 +194,13 @@ class Network:
         stateless: bool = False,
         name: str,
     ) -> Stream:
-        """A box with the user's own kernel; an input whose key is None is seen whole by every bucket."""
+        """A box with the user's own kernel, or with what the factory `kernel` makes of the arguments `with_`.
+
+        An input whose key is None is seen whole by every bucket.
+        """
         spec: dict[str, Any] = {
             "user": kernel,
+            **({} if with_ is None else {"with": dict(with_)}),
             "inputs": {slot: str(self.own(stream)) for slot, stream in inputs.items()},
             "outputs": dict(outputs),
         }

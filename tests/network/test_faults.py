@@ -2,7 +2,7 @@
 
 import pytest
 
-from aurora import AuroraError, Network, Schema, WindowFunction, from_text, to_text
+from aurora import AuroraError, Network, Schema, WindowFunction, from_text, read_network, to_text
 
 HEAD = """network: n
 inputs:
@@ -125,7 +125,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     "b: {wait: At, from: words, for: reports, order: {on: Time, group_by: [Sid]}}": ("no field Sid",),
     # User-defined boxes.
     'b: {user: "nowhere:f", inputs: {a: reports}, outputs: {o: "A int"}}': ("box b (a reports)", "'nowhere:f'"),
-    'b: {user: "math:pi", inputs: {a: reports}, outputs: {o: "A int"}}': ("math:pi is no function",),
+    'b: {user: "math:pi", inputs: {a: reports}, outputs: {o: "A int"}}': ("math:pi is not a function",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: [Nope]}}}}': ("key of input a: no field Nope",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{c: [Sid]}}}}': ("key names the input c; inputs are a",),
     'b: {user: "math:sqrt", inputs: {a: reports, c: reports}, outputs: {o: "A int"}, key: {a: [Sid]}}': (
@@ -143,6 +143,10 @@ BOXES: dict[str, tuple[str, ...]] = {
         "relation kept: box a has the key ()", "box b the key (int)",
     ),
     f"b: {{{USER}, outputs: {{}}}}": ("needs one output or more",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: 1.5}}}}': ("key of input a: expects a list of names",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{1: Sid}}}}': ("key: '1' is not a name; put it in quotes",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, relations: [[2020-01-01]]}}': ("relations: expects a list of names",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, stateless: "no"}}': ("stateless is true or false, found 'no'",),
     f'b: {{{USER}, outputs: {{o: "A number"}}}}': ("box b (a reports): output o: field 'A'", "'number'"),
     'b: {user: "math:sqrt", inputs: [reports], outputs: {o: "A int"}}': ("box b: inputs: expects a mapping",),
 }  # fmt: skip
@@ -156,11 +160,23 @@ def test_fault_of_a_box(box: str) -> None:
 
 # A whole file, and what its fault must say.
 FILES: dict[str, str] = {
-    "network: n\n\tinputs: {}": "network, line 2: no valid YAML: found character '\\t' that cannot start any token",
-    'network: n\ninputs:\n  a: {schema: "A int"\nboxes: {}': "network, line 4: no valid YAML",
-    "inputs: &x {}\nboxes: *y": "network, line 2: no valid YAML: found undefined alias 'y'",
-    "inputs: !!python/object:os.system {}": "network, line 1: no valid YAML: could not determine a constructor",
-    "? [a, b]\n: 3": "network, line 1: no valid YAML: a name is one word",
+    "network: n\n\tinputs: {}": "network, line 2: not valid YAML: found character '\\t' that cannot start any token",
+    'network: n\ninputs:\n  a: {schema: "A int"\nboxes: {}': "network, line 4: not valid YAML",
+    "inputs: &x {}\nboxes: *y": "network, line 2: not valid YAML: found undefined alias 'y'",
+    "inputs: !!map {}": "network, line 1: not valid YAML: '!!map': there are no tags here",
+    "? [a, b]\n: 3": "network, line 1: not valid YAML: a name is one word",
+    "inputs: !!int x": "network, line 1: not valid YAML: '!!int': there are no tags here",
+    'inputs: !!int ""': "network, line 1: not valid YAML: '!!int': there are no tags here",
+    "inputs: {a: !!timestamp x}": "network, line 1: not valid YAML: '!!timestamp': there are no tags here",
+    "inputs: {a: !own x}": "network, line 1: not valid YAML: '!own': there are no tags here",
+    "inputs: 2020-13-45": "network: inputs is a mapping of names, found '2020-13-45'",
+    "inputs: 2020-01-01T00:00:00+99:99": "network: inputs is a mapping of names, found '2020-01-01T00:00:00+99:99'",
+    "inputs: &a {b: *a}": "network, line 1: not valid YAML: an alias stands inside what it names",
+    "\n".join(["a0: &a0 []", *(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]" for n in range(1, 12))]): (
+        "network, line 7: not valid YAML: more than 100,000 values, with its aliases written out"
+    ),
+    "a: " + "[" * 1000: "network, line 1: not valid YAML: more than 50 brackets are open",
+    "a: \0": "network: not valid YAML: special characters are not allowed",
     "- a": "network: a network is a mapping with network, inputs, boxes and outputs",
     "": "network: a network is a mapping with network, inputs, boxes and outputs",
     "network: n\ninput: {}": "network: unknown key 'input'; there are network, inputs, boxes and outputs",
@@ -173,7 +189,7 @@ FILES: dict[str, str] = {
     'inputs: {a: {schema: "A int, A int"}}': "input a: field 'A' appears twice",
     'inputs: {a: {schema: ""}}': "input a: the schema is empty",
     'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are taken",
-    'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: no valid YAML: 'a' is there twice",
+    'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: not valid YAML: 'a' is there twice",
     'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
     'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; there are a",
@@ -199,6 +215,21 @@ def told(text: str) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+@pytest.mark.parametrize(
+    "place, message",
+    {
+        "tests.network.factories:number": "cannot be called without arguments (missing a required argument: 'n')",
+        "math:pi": "math:pi is not a function that makes a network, found 3.14",
+        "os:getpid": "os:getpid does not give a network, found",
+        "nowhere:network": "network: cannot import 'nowhere:network'",
+    }.items(),
+)
+def test_fault_of_a_function_that_makes_no_network(place: str, message: str) -> None:
+    with pytest.raises(AuroraError) as caught:
+        read_network(place)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_stream_of_another_network_is_refused() -> None:
