@@ -97,7 +97,23 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("round(COM, Pos)", "round needs a whole number written out here, not a computed value"),
         ("Name LIKE Name", "LIKE needs a string written out here, not a computed value"),
         ("Name LIKE 'a\\\\'", "ends in its escape character"),
-        ("Name RLIKE '('", "RLIKE cannot use the pattern '(': missing )"),
+        ("Name RLIKE '('", "RLIKE cannot use the pattern '(': missing a )"),
+        (
+            "Name RLIKE '\\\\pL+'",
+            "RLIKE cannot use the pattern '\\\\pL+': '\\p' does not mean the same everywhere",
+        ),
+        ("Name RLIKE '\\\\bcar'", "'\\b' does not mean the same everywhere"),
+        ("Name RLIKE 'a(?=b)'", "'(?=b': only (..), (?:..) and (?<name>..) are there"),
+        ("Name RLIKE 'a*+'", "'*+' is not the same everywhere; use one count"),
+        ("Name RLIKE '(a*)*'", "'*' repeats what can match nothing"),
+        ("Name RLIKE '(a)\\\\1'", "'\\1' does not mean the same everywhere"),
+        ("Name RLIKE '[a[b]]'", "'[' inside of [..]; write \\[ for the character"),
+        ("Name RLIKE 'a)'", "a ) too many"),
+        ("Name RLIKE '[a'", "missing a ]"),
+        ("Name RLIKE 'a{2'", "'{' is not the start of a count"),
+        ("Name RLIKE 'a{2000}'", "a count is {n}, {n,} or {n,m}, at most 1000"),
+        ("Name RLIKE '[z-a]'", "cannot read a range inside of [..]"),
+        ("regexp_extract(Name, 'abc')", "regexp_extract asks for group 1, and the pattern has 0"),
         ("substring(Name)", "substring takes 2 to 3 arguments, found 1"),
         ("greatest(Pos)", "greatest takes at least 2 arguments, found 1"),
         ("foo(Pos)", "unknown function 'foo' in 'foo(Pos)'"),
@@ -313,3 +329,47 @@ def test_faults_of_aggregates(text: str, message: str) -> None:
         parse_aggregates(text, SCHEMA, "box agg")
     assert str(fault.value).startswith("box agg: ")
     assert message in str(fault.value)
+
+
+WIDE = Schema.parse("i int, d double, b boolean, x string")
+ROWS = pa.record_batch(
+    {"i": [1, 2, None], "d": [1.5, 2.0, 3.0], "b": [True, None, False], "x": ["a", "b", None]}, WIDE.arrow()
+)
+LONG = {
+    " OR ".join(f"i = {number}" for number in range(400)): [True, True, None],
+    " AND ".join(f"i <> {number + 2}" for number in range(3000)): [True, False, None],
+    "i+" * 500 + "i": [501, 1002, None],
+    "d-i*2+" * 1000 + "i": [-499.0, -1998.0, None],
+    "x||" * 999 + "x": ["a" * 1000, "b" * 1000, None],
+    "(" * 50 + "i" + ")" * 50: [1, 2, None],
+    "(" * 300 + "i" + ")" * 300 + " > 1": [False, True, None],
+    "abs(" * 200 + "i" + ")" * 200: [1, 2, None],
+    "i + (" * 200 + "1" + ")" * 200: [201, 401, None],
+    "NOT " * 201 + "b": [False, None, True],
+    "CASE WHEN b THEN i ELSE " * 100 + "7" + " END" * 100: [1, 7, 7],
+    f"i IN ({', '.join(map(str, range(5000)))})": [True, True, None],
+}
+
+
+@pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
+def test_long_and_deep_expressions_work(text: str) -> None:
+    expression = Expression.parse(text, WIDE)
+    again = pickle.loads(pickle.dumps(expression))
+    assert again == expression
+    assert again.evaluate(ROWS).to_pylist() == LONG[text]
+    assert expression.uses and expression.fields and expression.spark_sql().count("(") < 2 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(" * 20000 + "i" + ")" * 20000, "has too many brackets inside brackets: compute a part in a map"),
+        ("abs(" * 20000, "has too many brackets inside brackets"),
+        ("i+" * 30000 + "i", "has more than 50,000 parts: use a table and a join"),
+        ("CASE " * 30 + "i" + " WHEN 1 THEN 2 WHEN 2 THEN 1 END" * 30, "repeats its parts too often"),
+    ],
+)
+def test_an_expression_has_a_limit(text: str, message: str) -> None:
+    with pytest.raises(AuroraError) as caught:
+        Expression.parse(text, WIDE)
+    assert message in str(caught.value) and len(str(caught.value)) < 200

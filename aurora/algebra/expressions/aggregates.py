@@ -100,12 +100,12 @@ def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExp
     >>> [call.function for call in spread.calls], spread.finish.text
     (['max', 'min', 'count'], '(CAST((`agg0` - `agg1`) AS bigint) + `agg2`)')
     """
-    from aurora.algebra.expressions.dialect import syntax_tree
+    from aurora.algebra.expressions.dialect import syntax_tree, typed
     from aurora.algebra.expressions.resolve import Resolver
 
     try:
         calls = Calls(schema)
-        tree = Resolver({None: schema}, calls.column).resolve(syntax_tree(text))
+        tree = typed(text, lambda: Resolver({None: schema}, calls.column).resolve(syntax_tree(text)))
         if not calls.found:
             raise AuroraError(f"'{text.strip()}' holds no aggregate: write one, for example count(*)")
     except AuroraError as fault:

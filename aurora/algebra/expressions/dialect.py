@@ -1,5 +1,7 @@
 """Spark's grammar, as far as an expression goes: text to a bare syntax tree."""
 
+import sys
+from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 import sqlglot
@@ -7,10 +9,17 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 
+from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES
 from aurora.errors import AuroraError
 
-__all__ = ["source", "syntax_tree"]
+__all__ = ["source", "syntax_tree", "typed"]
+
+# The parser goes about 20 calls deep for each bracket.
+DEEPEST = 15_000
+MOST_PARTS = 50_000
+# CASE x WHEN .. stands for x = .. in each of its branches.
+MOST_PARTS_IN_ALL = 10 * MOST_PARTS
 
 
 class Language(Spark):
@@ -53,9 +62,32 @@ def syntax_tree(text: str) -> exp.Expression:
         raise AuroraError(syntax_fault(text, fault)) from None
     except SqlglotError:
         raise AuroraError(f"syntax error in {text!r}: a quote or a comment is not closed") from None
-    for node in tree.walk():
+    for count, node in enumerate(tree.walk()):
+        if count == MOST_PARTS:
+            raise AuroraError(f"{shown(text)} has more than {MOST_PARTS:,} parts: use a table and a join")
         check_precedence(cast(exp.Expression, node))
     return tree
+
+
+def typed(text: str, read: Callable[[], Node]) -> Node:
+    """The tree that reading a text gives, with room for brackets inside brackets."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        tree = read()
+        if size_of(tree) > MOST_PARTS_IN_ALL:
+            raise AuroraError(f"{shown(text)} repeats its parts too often: compute a part in a map")
+        return tree
+    except RecursionError:
+        raise AuroraError(
+            f"{shown(text)} has too many brackets inside brackets: compute a part in a map"
+        ) from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def shown(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:80]!r} .."
 
 
 def syntax_fault(text: str, fault: ParseError) -> str:

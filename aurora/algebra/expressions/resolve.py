@@ -69,13 +69,22 @@ class Resolver:
         self.aggregate = aggregate
 
     def resolve(self, node: exp.Expression) -> Node:
+        """The typed tree; operators one behind the other are taken in a loop, from the left."""
+        behind = []
+        while type(node) in OPERATORS and not adds_interval(node):
+            behind.append(node)
+            node = node.this
+        result = self.resolve_one(node)
+        for outer in reversed(behind):
+            args = [result, self.resolve(outer.expression)]
+            result = self.negated(outer, self.apply(OPERATORS[type(outer)], outer, args))
+        return result
+
+    def resolve_one(self, node: exp.Expression) -> Node:
         if isinstance(node, exp.Add | exp.Sub) and holds_interval(node.expression):
             return self.shifted(node, node.this, node.expression, -1 if isinstance(node, exp.Sub) else 1)
         if isinstance(node, exp.Add) and holds_interval(node.this):
             return self.shifted(node, node.expression, node.this, 1)
-        operator = OPERATORS.get(type(node))
-        if operator is not None:
-            return self.negated(node, self.call(operator, node, [node.this, node.expression]))
         method = getattr(self, "on_" + type(node).__name__.lower(), None)
         if method is None:
             raise AuroraError(
@@ -300,10 +309,16 @@ class Resolver:
         )
 
 
-def holds_interval(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Interval) or (
-        isinstance(node, exp.Add | exp.Sub) and holds_interval(node.this) and holds_interval(node.expression)
+def adds_interval(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Add | exp.Sub) and (
+        holds_interval(node.expression) or (isinstance(node, exp.Add) and holds_interval(node.this))
     )
+
+
+def holds_interval(node: exp.Expression) -> bool:
+    while isinstance(node, exp.Add | exp.Sub) and holds_interval(node.expression):
+        node = node.this
+    return isinstance(node, exp.Interval)
 
 
 def interval_text(node: exp.Expression) -> str:

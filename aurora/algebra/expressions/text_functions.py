@@ -4,9 +4,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import converted
+from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_struct, type_name
+from aurora.errors import AuroraError
 
 __all__ = ["TEXT"]
 
@@ -81,15 +83,19 @@ def rlike(node: Node, pattern: Node) -> Node:
 
 def regexp_extract(node: Node, pattern: Node, group: Node = Constant(1, INT)) -> Node:  # noqa: B008
     expression = regular_expression("regexp_extract", pattern)
-    number = Constant(literal("regexp_extract", group, INT), INT)
-    return Call("regexp_extract", (text("regexp_extract", node), expression, number), STRING)
+    number = literal("regexp_extract", group, INT)
+    groups = parse_pattern(str(expression.value)).groups
+    if not 0 <= number <= groups:
+        raise Clash(f"regexp_extract asks for group {number}, and the pattern has {groups}")
+    args = (text("regexp_extract", node), expression, Constant(number, INT))
+    return Call("regexp_extract", args, STRING)
 
 
 def regular_expression(name: str, node: Node) -> Constant:
     pattern = literal(name, node, STRING)
     try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid as fault:
+        pc.match_substring_regex(pa.array([""]), parse_pattern(pattern).re2())
+    except (AuroraError, pa.ArrowInvalid) as fault:
         reason = str(fault).removeprefix("Invalid regular expression: ")
         raise Clash(f"{name} cannot use the pattern {pattern!r}: {reason}") from None
     return Constant(pattern, STRING)

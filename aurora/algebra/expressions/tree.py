@@ -22,7 +22,22 @@ from aurora.algebra.tuples.types import (
     type_name,
 )
 
-__all__ = ["INSIDE", "Call", "Constant", "Field", "Node", "Use", "fields_of", "to_spark", "uses_of"]
+__all__ = [
+    "INSIDE",
+    "Call",
+    "Constant",
+    "Field",
+    "Node",
+    "Use",
+    "depth_of",
+    "fields_of",
+    "from_postfix",
+    "inside_out",
+    "postfix",
+    "size_of",
+    "to_spark",
+    "uses_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +77,77 @@ Node = Field | Constant | Call
 INSIDE = "field"
 
 INFIX = {"+", "-", "*", "/", "%", "div", "=", "<", "<=", ">", ">=", "<=>", "and", "or", "&", "|", "^"}
+CHAINED = {"+", "-", "*", "and", "or"}
 PREFIX = {"not": "NOT ", "negate": "- ", "~": "~"}
 SUFFIXES = {INT: "", BIGINT: "L", SMALLINT: "S", TINYINT: "Y"}
 
 
+# No function here calls itself: a sum of thousands of terms is a tree as deep.
+def inside_out(node: Node) -> list[Node]:
+    """All nodes, each behind its arguments."""
+    found: list[Node] = []
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        if isinstance(node, Call):
+            pending.extend(node.args)
+    found.reverse()
+    return found
+
+
+def depth_of(node: Node) -> int:
+    depths: list[int] = []
+    for part in inside_out(node):
+        count = len(part.args) if isinstance(part, Call) else 0
+        inner = [depths.pop() for _ in range(count)]
+        depths.append(1 + max(inner, default=0))
+    return depths[0]
+
+
+def size_of(node: Node) -> int:
+    """How many nodes there are, where one that stands in several places counts in each."""
+    sizes: dict[int, int] = {}
+    pending = [node]
+    while pending:
+        node = pending[-1]
+        args = node.args if isinstance(node, Call) else ()
+        inner = [argument for argument in args if id(argument) not in sizes]
+        if inner:
+            pending.extend(inner)
+        else:
+            sizes[id(node)] = 1 + sum(sizes[id(argument)] for argument in args)
+            pending.pop()
+    return sizes[id(node)]
+
+
+def postfix(node: Node) -> tuple["Node | tuple[str, int, pa.DataType]", ...]:
+    """The tree laid out flat: a call is its name, the number of its arguments, which stand before it, and its type."""
+    return tuple(
+        (part.op, len(part.args), part.type) if isinstance(part, Call) else part for part in inside_out(node)
+    )
+
+
+def from_postfix(parts: tuple["Node | tuple[str, int, pa.DataType]", ...]) -> Node:
+    nodes: list[Node] = []
+    for part in parts:
+        if isinstance(part, tuple):
+            op, count, arrow = part
+            start = len(nodes) - count
+            nodes[start:] = [Call(op, tuple(nodes[start:]), arrow)]
+        else:
+            nodes.append(part)
+    return nodes[0]
+
+
 def fields_of(node: Node) -> Iterator[Field]:
-    if isinstance(node, Field):
-        yield node
-    elif isinstance(node, Call):
-        for argument in node.args:
-            yield from fields_of(argument)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Field):
+            yield node
+        elif isinstance(node, Call):
+            pending.extend(node.args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +160,18 @@ class Use:
 
 
 def uses_of(node: Node) -> Iterator[Use]:
-    found = path_of(node)
-    if found is not None:
-        yield Use(*found, True)
-    elif isinstance(node, Call):
-        tested = path_of(node.args[0]) if node.op == "is null" else None
-        if tested is not None:
-            yield Use(*tested, not is_struct(node.args[0].type))
-        else:
-            for argument in node.args:
-                yield from uses_of(argument)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        found = path_of(node)
+        if found is not None:
+            yield Use(*found, True)
+        elif isinstance(node, Call):
+            tested = path_of(node.args[0]) if node.op == "is null" else None
+            if tested is not None:
+                yield Use(*tested, not is_struct(node.args[0].type))
+            else:
+                pending.extend(node.args)
 
 
 def path_of(node: Node) -> tuple[str | None, tuple[str, ...]] | None:
@@ -108,16 +186,27 @@ def path_of(node: Node) -> tuple[str | None, tuple[str, ...]] | None:
 
 def to_spark(node: Node) -> str:
     """Spark's text of the tree: every cast written out, every operation in brackets."""
-    if isinstance(node, Field):
-        name = spark_name(node.name)
-        return name if node.side is None else f"`{node.side}`.{name}"
-    if isinstance(node, Constant):
-        return constant_to_spark(node)
-    if node.op == INSIDE:
+    texts: list[str] = []
+    for part in inside_out(node):
+        if isinstance(part, Field):
+            name = spark_name(part.name)
+            texts.append(name if part.side is None else f"`{part.side}`.{name}")
+        elif isinstance(part, Constant):
+            texts.append(constant_to_spark(part))
+        else:
+            start = len(texts) - len(part.args)
+            texts[start:] = [call_to_spark(part, texts[start:])]
+    return texts[0]
+
+
+def call_to_spark(node: Call, args: list[str]) -> str:
+    op, first = node.op, node.args[0]
+    if op == INSIDE:
         assert isinstance(node.args[1], Constant)
-        return f"{to_spark(node.args[0])}.{spark_name(str(node.args[1].value))}"
-    args = [to_spark(argument) for argument in node.args]
-    op = node.op
+        return f"{args[0]}.{spark_name(str(node.args[1].value))}"
+    if op in CHAINED and isinstance(first, Call) and first.op == op:
+        # Brackets are what Spark's parser has least room for.
+        return f"{args[0][:-1]} {op} {args[1]})"
     if op in INFIX:
         return f"({args[0]} {op} {args[1]})"
     if op in PREFIX:

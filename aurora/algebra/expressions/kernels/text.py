@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
+from aurora.algebra.expressions.patterns import LINE_END, Pattern, parse_pattern
 from aurora.algebra.expressions.tree import Call, Constant
 from aurora.algebra.tuples.types import BOOLEAN, STRING
 
@@ -93,21 +94,45 @@ def like(node: Call) -> Kernel:
 
 
 def rlike(node: Call) -> Kernel:
-    pattern = constant(node, 1)
-    return lambda value, _: pc.match_substring_regex(value, pattern)
+    pattern = parse_pattern(constant(node, 1))
+    fast, find = pattern.re2(), pattern.python().search
+    return with_line_ends(
+        pattern,
+        lambda value: pc.match_substring_regex(value, fast),
+        lambda words: pa.array([None if word is None else find(word) is not None for word in words], BOOLEAN),
+    )
 
 
 def regexp_extract(node: Call) -> Kernel:
     """The group of the first match, the empty string without one."""
-    pattern, group = constant(node, 1), constant(node, 2)
-    # Python's own engine: Arrow's gives back named groups only.
-    find = re.compile(pattern, re.ASCII).search
+    pattern, group = parse_pattern(constant(node, 1)), constant(node, 2)
+    fast, find = pattern.re2(group), pattern.python(group).search
+
+    def extract(value: Value) -> pa.Array:
+        found = pc.fill_null(pc.struct_field(pc.extract_regex(value, pattern=fast), "found"), "")
+        return pc.if_else(pc.is_null(value), pa.scalar(None, STRING), found) if value.null_count else found
+
+    def slowly(words: list[str | None]) -> pa.Array:
+        matches = [None if word is None else find(word) for word in words]
+        found = [(match["found"] or "") if match else "" for match in matches]
+        return pa.array([None if w is None else f for w, f in zip(words, found, strict=True)], STRING)
+
+    return with_line_ends(pattern, extract, slowly)
+
+
+def with_line_ends(
+    pattern: Pattern, fast: Callable[[Value], pa.Array], slow: Callable[[list[str | None]], pa.Array]
+) -> Kernel:
+    """Arrow's engine, but Python's for the texts that have a line's end at their end, if `$` looks at it."""
+    if not pattern.has_end:
+        return lambda value, *_: fast(value)
 
     def kernel(value: Value, *_: Value) -> pa.Array:
-        words = value.dictionary_encode()
-        matches = [find(word) for word in words.dictionary.to_pylist()]
-        found = pa.array([(match.group(group) or "") if match else "" for match in matches], STRING)
-        return found.take(words.indices)
+        ended = pc.fill_null(pc.match_substring_regex(value, LINE_END), False)
+        result = fast(value)
+        if not ended.true_count:
+            return result
+        return pc.replace_with_mask(result, ended, slow(value.filter(ended).to_pylist()))
 
     return kernel
 
