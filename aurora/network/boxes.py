@@ -24,6 +24,9 @@ from aurora.network.relations import check_keys
 
 __all__ = ["FORMS", "operator", "references", "with_references"]
 
+# Each tuple is counted in size / advance windows.
+MOST_WINDOWS = 100_000
+
 # The keys of each kind of box: what must be there, and what may be.
 FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "filter": (frozenset({"from"}), frozenset()),
@@ -45,7 +48,7 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
     kinds = [key for key in spec if key in FORMS]
     if len(kinds) != 1:
         found = ", ".join(map(str, spec)) or "nothing"
-        raise AuroraError(f"{where}: names one operator of {', '.join(FORMS)}; found {found}")
+        raise AuroraError(f"{where}: needs one operator of {', '.join(FORMS)}; found {found}")
     needed, allowed = FORMS[kinds[0]]
     for key in sorted(needed):
         if key not in spec:
@@ -128,6 +131,11 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
     advance = spec.get("advance", spec["size"])
     if not isinstance(advance, str) or is_span(advance):
         advance = distance(advance, kind, f"{where}: advance")
+        if 0 < advance * MOST_WINDOWS < size:
+            raise AuroraError(
+                f"{where}: size {spec['size']} and advance {spec['advance']} put each tuple into more than "
+                f"{MOST_WINDOWS:,} windows; write a larger advance"
+            )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
     align = _truth(spec, "align", where)
     functions = _functions(spec["aggregate"], f"{where}: aggregate")
@@ -235,7 +243,7 @@ def _functions(given: Any, where: str) -> Mapping[str, str] | WindowFunction:
     if isinstance(given, str | WindowFunction):
         function = imported(given, where)
         if not isinstance(function, WindowFunction):
-            raise AuroraError(f"{where}: {given} is no WindowFunction, found {function!r}")
+            raise AuroraError(f"{where}: {given} is not a WindowFunction, found {function!r}")
         _named(dict.fromkeys(function.fields.names, ""), where)
         return function
     return _named(given, where)

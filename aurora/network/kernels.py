@@ -40,7 +40,9 @@ def kernel_of(spec: Mapping[str, Any], where: str) -> Any:
         kernel = given(**arguments)
     except Exception as fault:
         reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
-        raise AuroraError(f"{where}: {shown} makes no kernel with {_shown(arguments)}: {reason}") from fault
+        raise AuroraError(
+            f"{where}: {shown} cannot make a kernel with {_shown(arguments)}: {reason}"
+        ) from fault
     if not callable(kernel):
         raise AuroraError(f"{where}: {shown} gives {kernel!r}; a factory gives the kernel, a function")
     return kernel if type(kernel) is given and _is_frozen(kernel) else Made(given, arguments, kernel)

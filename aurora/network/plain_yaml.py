@@ -45,7 +45,7 @@ def _fault(problem: str, mark: Any) -> yaml.YAMLError:
 def _count(node: yaml.Node, sizes: dict[yaml.Node, int], around: set[yaml.Node]) -> int:
     """How many nodes there are with every alias written out, each looked at once."""
     if node in around:
-        raise _fault("an alias stands inside what it names", node.start_mark)
+        raise _fault("an alias contains itself", node.start_mark)
     if node in sizes:
         return sizes[node]
     size = 1
@@ -72,10 +72,10 @@ class _Reader(yaml.SafeLoader):
         tag = getattr(event, "tag", None)
         if tag is not None and not isinstance(event, yaml.AliasEvent):
             raise _fault(
-                f"'{tag.replace('tag:yaml.org,2002:', '!!')}': there are no tags here", event.start_mark
+                f"'{tag.replace('tag:yaml.org,2002:', '!!')}': tags are not allowed", event.start_mark
             )
         if self._depth == DEEPEST:
-            raise _fault(f"more than {DEEPEST} brackets are open", event.start_mark)
+            raise _fault(f"nested more than {DEEPEST} levels deep", event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
@@ -88,7 +88,7 @@ class _Reader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise _fault("a name is one word", key.start_mark)
             if key.value in seen:
-                raise _fault(f"'{key.value}' is there twice", key.start_mark)
+                raise _fault(f"'{key.value}' appears twice", key.start_mark)
             seen.add(key.value)
         return dict(super().construct_mapping(node, deep))
 

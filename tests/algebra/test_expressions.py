@@ -108,12 +108,24 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("Name RLIKE '(a*)*'", "'*' repeats what can match nothing"),
         ("Name RLIKE '(a)\\\\1'", "'\\1' does not mean the same everywhere"),
         ("Name RLIKE '[a[b]]'", "'[' inside of [..]; write \\[ for the character"),
-        ("Name RLIKE 'a)'", "a ) too many"),
+        ("Name RLIKE 'a)'", "unmatched )"),
         ("Name RLIKE '[a'", "missing a ]"),
         ("Name RLIKE 'a{2'", "'{' is not the start of a count"),
         ("Name RLIKE 'a{2000}'", "a count is {n}, {n,} or {n,m}, at most 1000"),
         ("Name RLIKE '[z-a]'", "cannot read a range inside of [..]"),
         ("regexp_extract(Name, 'abc')", "regexp_extract asks for group 1, and the pattern has 0"),
+        ("+Name", "+ needs a number, found string in '+Name'"),
+        ("+Ok", "+ needs a number, found boolean in '+Ok'"),
+        ("300Y", "300 does not fit a tinyint, which holds -128 to 127"),
+        ("Pos IN (1,,2)", "syntax error in 'Pos IN (1,,2)' at column 11, near ','"),
+        ("coalesce(Pos,)", "syntax error in 'coalesce(Pos,)' at column"),
+        ("trim(leading Name)", "syntax error in 'trim(leading Name)'"),
+        ("negate(Pos)", "unknown function 'negate'"),
+        (
+            "ts + INTERVAL 99999999999 YEARS",
+            "an interval of 99999999999 years is too long: 2147483647 months at most",
+        ),
+        ("ts + INTERVAL 999999999 DAYS", "an interval of 999999999 days is too long: 106751991 days at most"),
         ("substring(Name)", "substring takes 2 to 3 arguments, found 1"),
         ("greatest(Pos)", "greatest takes at least 2 arguments, found 1"),
         ("foo(Pos)", "unknown function 'foo' in 'foo(Pos)'"),
@@ -131,13 +143,13 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("CAST(day AS int)", "CAST cannot make int of date in 'CAST(day AS INT)'"),
         ("99999999999999999999", "99999999999999999999 does not fit a bigint: write it as a double, 1e+20"),
         ("1e999", "1e999 does not fit a double"),
-        ("TIMESTAMP 'noon'", "'noon' is no timestamp"),
-        ("ts > 'noon'", "'noon' is no timestamp in 'ts > 'noon''"),
+        ("TIMESTAMP 'noon'", "'noon' is not a timestamp"),
+        ("ts > 'noon'", "'noon' is not a timestamp in 'ts > 'noon''"),
         ("INTERVAL 1 DAY", "stands alone: add it to a date or timestamp"),
         ("Pos + INTERVAL 1 DAY", "an interval needs a date or timestamp beside it, found int"),
         ("ts + INTERVAL '1 fortnight'", "unknown unit 'fortnight': the units of an interval are year, month"),
         ("ts + INTERVAL Pos SECOND", "an interval needs a written number"),
-        ("ts + INTERVAL '1.5' DAY", "an interval of 1.5 day is no whole number of days"),
+        ("ts + INTERVAL '1.5' DAY", "an interval of 1.5 day is not a whole number of days"),
         ("ts - ts", "- needs two numbers, found timestamp and timestamp in 'ts - ts'"),
         ("date_trunc('eon', ts)", "date_trunc has no unit 'eon': the units are year, quarter"),
         ("Pos | 1 & 2", "'Pos | 1 & 2' can be read in two ways: put brackets around the inner part"),
@@ -145,7 +157,6 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("Pos = Sid IN (1, 2)", "can be read in two ways"),
         ("Name[0]", "'Name[0]' is not part of the language"),
         ("Pos IN (SELECT 1)", "IN needs a list of values in brackets"),
-        ("trim(LEADING 'a' FROM Name)", "TRIM takes BOTH"),
         ("Ok IS Ok", "IS goes with NULL, TRUE or FALSE"),
     ],
 )
@@ -210,7 +221,7 @@ def test_faults_of_two_sides(text: str, message: str) -> None:
 def test_null_does_not_match() -> None:
     assert Expression.parse("Pos > 0", SCHEMA).matches(BATCH).tolist() == [False, True, False]
     assert Expression.parse("TRUE", SCHEMA).matches(BATCH).tolist() == [True, True, True]
-    with pytest.raises(AuroraError, match=r"'Pos' is no predicate: it is int"):
+    with pytest.raises(AuroraError, match=r"'Pos' is not a predicate: it is int"):
         Expression.parse("Pos", SCHEMA).matches(BATCH)
 
 
@@ -311,7 +322,7 @@ def test_min_by_has_an_order() -> None:
         ("Pos", "field 'Pos' stands outside an aggregate: write last(Pos)"),
         ("max(Pos) + Pos", "field 'Pos' stands outside an aggregate"),
         ("max(Foo)", "unknown field 'Foo': the fields are Sid"),
-        ("3 + 4", "'3 + 4' holds no aggregate: write one, for example count(*)"),
+        ("3 + 4", "'3 + 4' has no aggregate: write one, for example count(*)"),
         ("sum(Name)", "sum needs a number, found string in 'sum(Name)'"),
         ("count_if(Pos)", "count_if needs a boolean, found int"),
         ("sum(max(Pos))", "'max(Pos)' is an aggregate"),

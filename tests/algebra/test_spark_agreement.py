@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
@@ -627,6 +628,44 @@ def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> Non
     assert differences(EXACT, EXACT, frame, table) == []
 
 
+WHOLE_NUMBERS = ("tinyint", "int", "bigint")
+FROM_SPARK = [
+    *(f"TRY_CAST({field} AS {kind})" for field in "tsilfdbnx" for kind in WHOLE_NUMBERS),
+    *(f"TRY_CAST({field} AS {kind})" for field in "ndi" for kind in ("smallint", "float", "double", "boolean")),
+    *(f"TRY_CAST({field} AS string)" for field in ("i", "b", "day")),
+    "TRY_CAST(w AS date)", "TRY_CAST(w AS timestamp)", "TRY_CAST(ts AS int)", "TRY_CAST(ts AS date)",
+    "TRY_CAST('1.5' AS int)", "TRY_CAST(1e300D AS int)", "TRY_CAST(300 AS tinyint)", "TRY_CAST(NULL AS int)",
+    "TRY_CAST(i AS int)", "CAST(300 AS tinyint)", "trim(leading from x)", "trim(trailing from x)", "trim(both from x)",
+    "trim(LEADING 'a' FROM x)", "trim(TRAILING 'ca' FROM x)", "trim(BOTH 'a' FROM x)", "trim(leading '' from x)",
+    "+i", "+d", "- +i", "+ -t", "1 + +2", "-128Y", "127Y", "-32768S", "3L", "3D", "-3F", "-0D", "i::bigint",
+    "ts + INTERVAL +3 DAYS", "ts + INTERVAL 100 YEARS", "i IN (1, 2)",
+]  # fmt: skip
+
+
+def test_what_was_not_as_in_spark(frame: DataFrame, table: pa.Table) -> None:
+    assert differences(FROM_SPARK * 2, [*FROM_SPARK, *ours_for_spark(FROM_SPARK)], frame, table) == []
+
+
+REFUSED = [
+    "i IN (1,,2)",
+    "300Y",
+    "-129Y",
+    "40000S",
+    "ts + INTERVAL 99999999999 YEARS",
+    "coalesce(i,)",
+    "+b",
+    "trim(leading x)",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_spark_refuses_is_refused(frame: DataFrame, text: str) -> None:
+    with pytest.raises(AuroraError):
+        Expression.parse(text, SCHEMA)
+    with pytest.raises(PySparkException):
+        frame.selectExpr(text)
+
+
 def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
     texts = [*EXACT, *OWN]
     assert differences(texts, ours_for_spark(texts), frame, table) == []
@@ -753,7 +792,8 @@ def test_generated_expressions_agree(frame: DataFrame, table: pa.Table, seed: in
 
 TEXTS = [
     "", "a", "b", "ab", "aB", "AB", "aab", "abab", "ba", "a\n", "a\r\n", "\r\n", "\n", "a\n\n", "b\r", "ab\u2028",
-    "a\x85", "a\nb", "a\rb", "a b", " ", "\t", "a\x0bb", "\x0b", "_1", "a1b2", "0", "é", "É", "日本", "😀", "a😀b", "a-b", "a]b",
+    "a\x85",
+    "a\nb", "a\rb", "a b", " ", "\t", "a\x0bb", "\x0b", "_1", "a1b2", "0", "é", "É", "日本", "😀", "a😀b", "a-b", "a]b",
     "^a$", "x=1&y=2", "https://a.b/c/d", "{a}", "a.b", "\\d", "k", "K", "\u212a", "ſ", "a\x00b",
 ]  # fmt: skip
 PATTERNS = r"""

@@ -107,7 +107,7 @@ def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExp
         calls = Calls(schema)
         tree = typed(text, lambda: Resolver({None: schema}, calls.column).resolve(syntax_tree(text)))
         if not calls.found:
-            raise AuroraError(f"'{text.strip()}' holds no aggregate: write one, for example count(*)")
+            raise AuroraError(f"'{text.strip()}' has no aggregate: write one, for example count(*)")
     except AuroraError as fault:
         raise AuroraError(f"{where}: {fault}" if where else str(fault)) from None
     return AggregateExpression(text.strip(), tuple(calls.found), Expression(to_spark(tree), tree))

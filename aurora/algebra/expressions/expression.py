@@ -107,7 +107,7 @@ class Expression:
 
     def _truth(self, values: pa.Array) -> npt.NDArray[np.bool_]:
         if self.type != BOOLEAN:
-            raise AuroraError(f"'{self.text}' is no predicate: it is {type_name(self.type)}, not boolean")
+            raise AuroraError(f"'{self.text}' is not a predicate: it is {type_name(self.type)}, not boolean")
         if values.null_count:
             values = values.fill_null(False)
         result: npt.NDArray[np.bool_] = values.to_numpy(zero_copy_only=False)

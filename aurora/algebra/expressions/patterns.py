@@ -88,7 +88,7 @@ def parse_pattern(text: str) -> Pattern:
         reader.any_case, reader.any_end = "i" in flags[1], "s" in flags[1]
     options = reader.options(0)
     if reader.place < len(text):
-        raise AuroraError("a ) too many")
+        raise AuroraError("unmatched )")
     return Pattern(Group(options, 0), reader.groups)
 
 

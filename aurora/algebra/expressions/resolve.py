@@ -8,9 +8,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
-from aurora.algebra.expressions.coercion import can_cast, converted
+from aurora.algebra.expressions.coercion import INTEGERS, can_cast, converted
 from aurora.algebra.expressions.compile import fold
-from aurora.algebra.expressions.dialect import source
+from aurora.algebra.expressions.dialect import Positive, source
 from aurora.algebra.expressions.operators import conditional
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
@@ -123,13 +123,15 @@ class Resolver:
         return self.negated(node, self.call("like", node, [node.this, node.expression]))
 
     def on_trim(self, node: exp.Trim) -> Node:
+        position = str(node.args.get("position") or "BOTH")
         if node.expression is None:
-            return self.call("trim", node, [node.this])
-        if node.args.get("position") not in (None, "BOTH"):
-            raise AuroraError(
-                f"'{source(node)}' is not part of the language: TRIM takes BOTH, or use ltrim and rtrim"
-            )
-        return self.call("btrim", node, [node.this, node.expression])
+            plain = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+            return self.call(plain[position], node, [node.this])
+        chosen = {"BOTH": "btrim", "LEADING": "trim leading", "TRAILING": "trim trailing"}
+        return self.call(chosen[position], node, [node.this, node.expression])
+
+    def on_positive(self, node: Positive) -> Node:
+        return self.call("positive", node, [node.this])
 
     def on_column(self, node: exp.Column) -> Node:
         """side.field.inside, where the side and what is inside may be missing."""
@@ -209,6 +211,8 @@ class Resolver:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             text = str(inner.this)
             return whole_number(-int(text)) if text.isdigit() else fraction("-" + text)
+        if is_short_literal(inner):
+            return self.short_literal(inner, -1)
         return self.call("negate", node, [inner])
 
     def on_not(self, node: exp.Not) -> Node:
@@ -265,12 +269,25 @@ class Resolver:
     def on_cast(self, node: exp.Cast) -> Node:
         if type(node) is exp.Cast:
             return self.moment(node)
+        if is_short_literal(node):
+            return self.short_literal(node, 1)
         value, target = self.resolve(node.this), self.target(node.args["to"])
         if not can_cast(value.type, target):
             raise AuroraError(
                 f"CAST cannot make {type_name(target)} of {type_name(value.type)} in '{source(node)}'"
             )
+        if node.args.get("safe") and value.type != target:
+            return Call("try_cast", (value,), target)
         return converted(value, target)
+
+    def short_literal(self, node: exp.Cast, sign: int) -> Node:
+        """300Y, a literal, which has to fit; -128Y does."""
+        target, value = self.target(node.args["to"]), sign * int(str(node.this.this))
+        bits = target.bit_width - 1
+        if not -(1 << bits) <= value < 1 << bits:
+            limits = f"{-(1 << bits)} to {(1 << bits) - 1}"
+            raise AuroraError(f"{value} does not fit a {type_name(target)}, which holds {limits}")
+        return Constant(value, target)
 
     def moment(self, node: exp.Cast) -> Node:
         """TIMESTAMP '..' and DATE '..', which are literals and so have to be right."""
@@ -278,7 +295,7 @@ class Resolver:
         value = fold(Call("cast", (self.resolve(node.this),), target))
         if not value.is_valid:
             raise AuroraError(
-                f"'{node.this.this}' is no {type_name(target)}: write it as 2004-08-31 12:30:00"
+                f"'{node.this.this}' is not a {type_name(target)}: write it as 2004-08-31 12:30:00"
             )
         return Constant(value.value, target)
 
@@ -295,7 +312,7 @@ class Resolver:
                 return column
         if ALIASES.get(name, name) in AGGREGATES:
             raise AuroraError(f"'{source(node)}' is an aggregate: it has no place in the value of one tuple")
-        if name not in FUNCTIONS or not name[0].isalpha():
+        if name not in FUNCTIONS or not name.replace("_", "").isalnum() or name == "negate":
             raise AuroraError(self.unknown_function(name, node))
         return self.call(name, node, node.expressions)
 
@@ -307,6 +324,18 @@ class Resolver:
         return f"unknown function '{name}' in '{source(node)}'" + (
             f": did you mean {near[0]}?" if near else ""
         )
+
+
+def is_short_literal(node: exp.Expression) -> bool:
+    """Whether it is a whole number with its type behind it: 3Y, 3S, 3L, 3::tinyint."""
+    return (
+        isinstance(node, exp.TryCast)
+        and isinstance(node.this, exp.Literal)
+        and not node.this.is_string
+        and str(node.this.this).isdigit()
+        and node.meta.get("written") is None
+        and parse_type(source(node.args["to"])) in INTEGERS
+    )
 
 
 def adds_interval(node: exp.Expression) -> bool:
@@ -326,8 +355,8 @@ def interval_text(node: exp.Expression) -> str:
     if isinstance(node, exp.Add):
         return f"{interval_text(node.this)} {interval_text(node.expression)}"
     count, sign = node.this, ""
-    if isinstance(count, exp.Neg):
-        count, sign = count.this, "-"
+    if isinstance(count, exp.Neg | Positive):
+        count, sign = count.this, "-" if isinstance(count, exp.Neg) else ""
     if not isinstance(count, exp.Literal):
         raise Clash(
             "an interval needs a written number; timestamp_seconds(unix_seconds(t) + n) adds a computed one"

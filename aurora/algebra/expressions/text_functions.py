@@ -31,10 +31,11 @@ def changed_case(op: str) -> Function:
     return Function(rule, 1, 1)
 
 
-def trimmed(node: Node, characters: Node) -> Node:
-    return Call(
-        "btrim", (text("btrim", node), Constant(literal("btrim", characters, STRING), STRING)), STRING
-    )
+def trimmed(op: str) -> Function:
+    def rule(node: Node, characters: Node) -> Node:
+        return Call(op, (text("trim", node), Constant(literal("trim", characters, STRING), STRING)), STRING)
+
+    return Function(rule, 2, 2)
 
 
 def substring(node: Node, start: Node, length: Node | None = None) -> Node:
@@ -57,7 +58,7 @@ def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
         if is_struct(node.type):
-            raise Clash(f"concat takes no {type_name(node.type)}")
+            raise Clash(f"concat cannot take a {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
 
@@ -112,7 +113,9 @@ TEXT: dict[str, Function] = {
     "trim": of_text("trim"),
     "ltrim": of_text("ltrim"),
     "rtrim": of_text("rtrim"),
-    "btrim": Function(trimmed, 2, 2),
+    "btrim": trimmed("btrim"),
+    "trim leading": trimmed("trim leading"),
+    "trim trailing": trimmed("trim trailing"),
     "substring": Function(substring, 2, 3),
     "substr": Function(substring, 2, 3),
     "left": Function(left, 2, 2),

@@ -213,6 +213,10 @@ def call_to_spark(node: Call, args: list[str]) -> str:
         return f"({PREFIX[op]}{args[0]})"
     if op == "cast":
         return f"CAST({args[0]} AS {type_name(node.type)})"
+    if op == "try_cast":
+        return f"TRY_CAST({args[0]} AS {type_name(node.type)})"
+    if op.startswith("trim "):
+        return f"{op.replace(' ', '(')} {args[1]} FROM {args[0]})"
     if op == "is null":
         return f"({args[0]} IS NULL)"
     if op == "in":

@@ -38,9 +38,12 @@ def trim(function: Callable[..., pa.Array]) -> Maker:
     return always(lambda value: function(value, characters=" "))
 
 
-def trim_characters(node: Call) -> Kernel:
-    characters = constant(node, 1)
-    return lambda value, _: pc.utf8_trim(value, characters=characters) if characters else value
+def trim_characters(function: Callable[..., pa.Array]) -> Maker:
+    def make(node: Call) -> Kernel:
+        characters = constant(node, 1)
+        return lambda value, _: function(value, characters=characters) if characters else value
+
+    return make
 
 
 def substring(node: Call) -> Kernel:
@@ -144,7 +147,9 @@ KERNELS: dict[str, Maker] = {
     "trim": trim(pc.utf8_trim),
     "ltrim": trim(pc.utf8_ltrim),
     "rtrim": trim(pc.utf8_rtrim),
-    "btrim": trim_characters,
+    "btrim": trim_characters(pc.utf8_trim),
+    "trim leading": trim_characters(pc.utf8_ltrim),
+    "trim trailing": trim_characters(pc.utf8_rtrim),
     "substring": substring,
     "concat": always(concat),
     "replace": replace,
