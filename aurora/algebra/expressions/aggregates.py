@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
 from aurora.algebra.expressions.expression import Expression
-from aurora.algebra.expressions.tree import Field, Node, to_spark
+from aurora.algebra.expressions.spark_text import to_spark
+from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
 from aurora.errors import AuroraError

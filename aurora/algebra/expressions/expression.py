@@ -8,16 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
-from aurora.algebra.expressions.tree import (
-    Field,
-    Node,
-    Use,
-    fields_of,
-    from_postfix,
-    postfix,
-    to_spark,
-    uses_of,
-)
+from aurora.algebra.expressions.spark_text import to_spark
+from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, from_postfix, postfix, uses_of
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BOOLEAN, VOID, type_name
 from aurora.errors import AuroraError

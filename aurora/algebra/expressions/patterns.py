@@ -4,56 +4,36 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from aurora.algebra.expressions.pattern_parts import (
+    ALL,
+    BLANK,
+    DIGIT,
+    LAST,
+    LINE_ENDS,
+    WORD,
+    Anchor,
+    Group,
+    One,
+    Part,
+    Ranges,
+    Repeated,
+    has_end,
+    may_be_empty,
+    merged,
+    others,
+    written,
+)
 from aurora.errors import AuroraError
 
-__all__ = ["LINE_END", "Pattern", "parse_pattern"]
+__all__ = ["ALL", "LINE_END", "Pattern", "parse_pattern"]
 
-LAST = 0x10FFFF
 DEEPEST = 30
 MOST_TIMES = 1000
 
-Ranges = tuple[tuple[int, int], ...]
-DIGIT: Ranges = ((0x30, 0x39),)
-WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-BLANK: Ranges = ((0x09, 0x0D), (0x20, 0x20))
-LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029))
 # A text that ends so has two places that `$` holds at.
 LINE_END = r"[\n\r\x{85}\x{2028}\x{2029}]\z"
-# Java does not look between the two characters of a line's end.
-PYTHON_END = r"(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])?\Z)"
 CONTROLS = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
 CLASSES = {"d": DIGIT, "w": WORD, "s": BLANK}
-
-
-@dataclass(frozen=True)
-class One:
-    """One character of these."""
-
-    ranges: Ranges
-
-
-@dataclass(frozen=True)
-class Anchor:
-    kind: str
-
-
-@dataclass(frozen=True)
-class Group:
-    """Alternatives, each a row of parts; a group that is captured has a number from 1 on."""
-
-    options: "tuple[tuple[Part, ...], ...]"
-    number: int | None
-
-
-@dataclass(frozen=True)
-class Repeated:
-    part: "Part"
-    least: int
-    most: int | None
-    lazy: bool
-
-
-Part = One | Anchor | Group | Repeated
 
 
 @dataclass(frozen=True)
@@ -64,14 +44,36 @@ class Pattern:
     @property
     def has_end(self) -> bool:
         """Whether `$` is in it, which holds before the last line's end too."""
-        return _has_end(self.whole)
+        return has_end(self.whole)
+
+    @property
+    def may_be_empty(self) -> bool:
+        return may_be_empty(self.whole)
+
+    def replacement(self, text: str) -> "tuple[str | int, ...]":
+        """Java's replacement: characters, $1 for a group, a backslash before what stands for itself."""
+        found: list[str | int] = []
+        for part in re.finditer(r"\\(.)|\$([0-9])|([^\\$])|(.)", text, re.DOTALL):
+            if part[4]:
+                raise AuroraError(
+                    f"'{part[4]}' stands alone; write \\{part[4]} for the character, $1 for a group"
+                )
+            if part[2] and int(part[2]) > self.groups:
+                raise AuroraError(f"there is no group {part[2]}, the pattern has {self.groups}")
+            if part[2] and self.groups > 9:
+                raise AuroraError("a pattern with more than 9 groups cannot be used with $1")
+            found.append(int(part[2]) if part[2] else part[1] or part[3])
+        return tuple(found)
 
     def re2(self, wanted: int | None = None) -> str:
-        """For Arrow, right for texts without a line's end at their end; the wanted group is called `found`."""
-        return _written(self.whole, wanted, False)
+        """For Arrow, right for texts without a line's end at their end.
+
+        The wanted group is called `found`; with ALL every group keeps its number.
+        """
+        return written(self.whole, wanted, False)
 
     def python(self, wanted: int | None = None) -> "re.Pattern[str]":
-        return re.compile(_written(self.whole, wanted, True))
+        return re.compile(written(self.whole, wanted, True))
 
 
 @lru_cache(maxsize=256)
@@ -132,7 +134,7 @@ class _Reader:
         if character in "^$":
             return Anchor(character)
         if character == ".":
-            return One(((0, LAST),) if self.any_end else _others(LINE_ENDS))
+            return One(((0, LAST),) if self.any_end else others(LINE_ENDS))
         if character == "\\":
             return self.escaped()
         if character in "*+?{":
@@ -168,7 +170,7 @@ class _Reader:
         character = self.take("what \\ stands before")
         if character.lower() in CLASSES:
             ranges = CLASSES[character.lower()]
-            return ranges if character.islower() else _others(ranges)
+            return ranges if character.islower() else others(ranges)
         if character in CONTROLS:
             code = CONTROLS[character]
         elif character in "xu":
@@ -202,8 +204,8 @@ class _Reader:
                 ranges = self.to(ranges)
             found += self.cased(ranges)
         self.take()
-        merged = _merged(found)
-        return _others(merged) if negated else merged
+        ranges = merged(found)
+        return others(ranges) if negated else ranges
 
     def to(self, low: Ranges) -> Ranges:
         """From one character to another: a-z."""
@@ -224,7 +226,7 @@ class _Reader:
             for low, high, step in ((0x41, 0x5A, 32), (0x61, 0x7A, -32)):
                 if max(start, low) <= min(end, high):
                     more.append((max(start, low) + step, min(end, high) + step))
-        return _merged([*ranges, *more])
+        return merged([*ranges, *more])
 
     def repeated(self, part: Part) -> Part:
         counts = re.compile(r"([*+?])|\{(\d{1,4})(,?)(\d{0,4})\}").match(self.text, self.place)
@@ -242,7 +244,7 @@ class _Reader:
             most = (int(counts[4]) if counts[4] else None) if counts[3] else least
             if (counts[4] and not counts[3]) or max(least, most or 0) > MOST_TIMES or (most or least) < least:
                 raise AuroraError(f"'{counts[0]}': a count is {{n}}, {{n,}} or {{n,m}}, at most {MOST_TIMES}")
-        if _may_be_empty(part):
+        if may_be_empty(part):
             raise AuroraError(f"'{counts[0]}' repeats what can match nothing, and systems differ there")
         lazy = self.peek() == "?"
         self.place += lazy
@@ -251,64 +253,3 @@ class _Reader:
                 f"'{counts[0]}{'?' * lazy}{self.peek()}' is not the same everywhere; use one count"
             )
         return Repeated(part, least, most, lazy)
-
-
-def _merged(ranges: "list[tuple[int, int]]") -> Ranges:
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if found and start <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((start, end))
-    return tuple(found)
-
-
-def _others(ranges: Ranges) -> Ranges:
-    starts = [0, *(end + 1 for _, end in ranges)]
-    ends = [*(start - 1 for start, _ in ranges), LAST]
-    return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start <= end)
-
-
-def _may_be_empty(part: Part) -> bool:
-    if isinstance(part, Group):
-        return any(all(_may_be_empty(each) for each in option) for option in part.options)
-    if isinstance(part, Repeated):
-        return part.least == 0
-    return isinstance(part, Anchor)
-
-
-def _has_end(part: Part) -> bool:
-    if isinstance(part, Group):
-        return any(_has_end(each) for option in part.options for each in option)
-    return _has_end(part.part) if isinstance(part, Repeated) else part == Anchor("$")
-
-
-def _written(part: Part, wanted: int | None, python: bool) -> str:
-    if isinstance(part, Group):
-        inside = "|".join(
-            "".join(_written(each, wanted, python) for each in option) for option in part.options
-        )
-        return f"(?P<found>{inside})" if wanted is not None and part.number == wanted else f"(?:{inside})"
-    if isinstance(part, Repeated):
-        most = "" if part.most is None else part.most
-        return f"{_written(part.part, wanted, python)}{{{part.least},{most}}}{'?' * part.lazy}"
-    if isinstance(part, Anchor):
-        if part.kind == "$" and python:
-            return PYTHON_END
-        return r"\A" if part.kind in "^A" else r"\Z" if python else r"\z"
-    if len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
-        return _character(part.ranges[0][0], python)
-    inside = "".join(
-        _character(start, python)
-        if start == end
-        else f"{_character(start, python)}-{_character(end, python)}"
-        for start, end in part.ranges
-    )
-    # No character is left where the others are all that there are.
-    return f"[{inside}]" if inside else (r"(?!)" if python else r"[^\x{0}-\x{10FFFF}]")
-
-
-def _character(code: int, python: bool) -> str:
-    if code < 128 and chr(code).isalnum():
-        return chr(code)
-    return f"\\U{code:08x}" if python else f"\\x{{{code:X}}}"

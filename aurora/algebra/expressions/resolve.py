@@ -1,16 +1,23 @@
 """From the bare syntax tree to the typed one: fields looked up, functions chosen, casts put in."""
 
 import difflib
-import math
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
 
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
-from aurora.algebra.expressions.coercion import INTEGERS, can_cast, converted
+from aurora.algebra.expressions.coercion import can_cast, converted
 from aurora.algebra.expressions.compile import fold
 from aurora.algebra.expressions.dialect import Positive, source
+from aurora.algebra.expressions.literals import (
+    adds_interval,
+    fraction,
+    holds_interval,
+    interval_text,
+    is_short_literal,
+    whole_number,
+)
 from aurora.algebra.expressions.operators import conditional
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
@@ -18,10 +25,7 @@ from aurora.algebra.expressions.time_functions import interval, later
 from aurora.algebra.expressions.tree import INSIDE, Call, Constant, Field, Node
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import (
-    BIGINT,
     BOOLEAN,
-    DOUBLE,
-    INT,
     STRING,
     VOID,
     is_struct,
@@ -59,6 +63,20 @@ OPERATORS: dict[type[exp.Expression], str] = {
 }
 # An aggregate call found on the way: gives the column that holds its result, None if it is not one.
 AggregateCalls = Callable[[str, exp.Expression], Node | None]
+
+
+CHANGING = {
+    "current_date", "current_time", "current_timestamp", "localtimestamp", "now", "curdate", "rand", "random", "randn",
+    "uuid", "shuffle", "monotonically_increasing_id",
+}  # fmt: skip
+
+
+def check_the_same(name: str) -> None:
+    """A run that is repeated or goes on after a kill must give the same again."""
+    if name.lower() in CHANGING:
+        raise AuroraError(
+            f"{name.lower()} is different in every run: take what you need from a field of the input"
+        )
 
 
 class Resolver:
@@ -153,6 +171,7 @@ class Resolver:
         if found:
             choices = " or ".join(f"{key}.{name}" for key in found)
             raise AuroraError(f"field '{name}' is on both sides: write {choices}")
+        check_the_same(name)
         raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
 
     def on_dot(self, node: exp.Dot) -> Node:
@@ -306,6 +325,7 @@ class Resolver:
 
     def on_anonymous(self, node: exp.Anonymous) -> Node:
         name = str(node.this).lower()
+        check_the_same(name)
         if self.aggregate is not None:
             column = self.aggregate(name, node)
             if column is not None:
@@ -324,55 +344,3 @@ class Resolver:
         return f"unknown function '{name}' in '{source(node)}'" + (
             f": did you mean {near[0]}?" if near else ""
         )
-
-
-def is_short_literal(node: exp.Expression) -> bool:
-    """Whether it is a whole number with its type behind it: 3Y, 3S, 3L, 3::tinyint."""
-    return (
-        isinstance(node, exp.TryCast)
-        and isinstance(node.this, exp.Literal)
-        and not node.this.is_string
-        and str(node.this.this).isdigit()
-        and node.meta.get("written") is None
-        and parse_type(source(node.args["to"])) in INTEGERS
-    )
-
-
-def adds_interval(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Add | exp.Sub) and (
-        holds_interval(node.expression) or (isinstance(node, exp.Add) and holds_interval(node.this))
-    )
-
-
-def holds_interval(node: exp.Expression) -> bool:
-    while isinstance(node, exp.Add | exp.Sub) and holds_interval(node.expression):
-        node = node.this
-    return isinstance(node, exp.Interval)
-
-
-def interval_text(node: exp.Expression) -> str:
-    """The counts and units of INTERVAL 3 DAYS, of INTERVAL '1 day 2 hours', or of a sum of them."""
-    if isinstance(node, exp.Add):
-        return f"{interval_text(node.this)} {interval_text(node.expression)}"
-    count, sign = node.this, ""
-    if isinstance(count, exp.Neg | Positive):
-        count, sign = count.this, "-" if isinstance(count, exp.Neg) else ""
-    if not isinstance(count, exp.Literal):
-        raise Clash(
-            "an interval needs a written number; timestamp_seconds(unix_seconds(t) + n) adds a computed one"
-        )
-    return f"{sign}{count.this} {node.args.get('unit') or ''}"
-
-
-def fraction(text: str) -> Node:
-    value = float(text)
-    if math.isinf(value):
-        raise AuroraError(f"{text} does not fit a double: the largest is 1.7976931348623157e308")
-    return Constant(value, DOUBLE)
-
-
-def whole_number(value: int) -> Node:
-    for arrow, bits in ((INT, 31), (BIGINT, 63)):
-        if -(1 << bits) <= value < 1 << bits:
-            return Constant(value, arrow)
-    raise AuroraError(f"{value} does not fit a bigint: write it as a double, {float(value)!r}")

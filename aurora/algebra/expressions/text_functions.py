@@ -92,6 +92,19 @@ def regexp_extract(node: Node, pattern: Node, group: Node = Constant(1, INT)) ->
     return Call("regexp_extract", args, STRING)
 
 
+def regexp_replace(node: Node, pattern: Node, replacement: Node) -> Node:
+    expression = regular_expression("regexp_replace", pattern)
+    parsed = parse_pattern(str(expression.value))
+    if parsed.may_be_empty:
+        raise Clash(f"regexp_replace cannot use the pattern {expression.value!r}: it can match nothing")
+    by = literal("regexp_replace", replacement, STRING)
+    try:
+        parsed.replacement(by)
+    except AuroraError as fault:
+        raise Clash(f"regexp_replace cannot use the replacement {by!r}: {fault}") from None
+    return Call("regexp_replace", (text("regexp_replace", node), expression, Constant(by, STRING)), STRING)
+
+
 def regular_expression(name: str, node: Node) -> Constant:
     pattern = literal(name, node, STRING)
     try:
@@ -129,4 +142,5 @@ TEXT: dict[str, Function] = {
     "rlike": Function(rlike, 2, 2),
     "regexp_like": Function(rlike, 2, 2),
     "regexp_extract": Function(regexp_extract, 2, 3),
+    "regexp_replace": Function(regexp_replace, 3, 3),
 }

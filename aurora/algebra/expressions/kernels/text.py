@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
-from aurora.algebra.expressions.patterns import LINE_END, Pattern, parse_pattern
+from aurora.algebra.expressions.patterns import ALL, LINE_END, Pattern, parse_pattern
 from aurora.algebra.expressions.tree import Call, Constant
 from aurora.algebra.tuples.types import BOOLEAN, STRING
 
@@ -123,6 +123,24 @@ def regexp_extract(node: Call) -> Kernel:
     return with_line_ends(pattern, extract, slowly)
 
 
+def regexp_replace(node: Call) -> Kernel:
+    pattern = parse_pattern(constant(node, 1))
+    parts = pattern.replacement(constant(node, 2))
+    fast, slow = pattern.re2(ALL), pattern.python(ALL)
+    by = "".join(f"\\{part}" if isinstance(part, int) else part.replace("\\", r"\\") for part in parts)
+
+    def replaced(match: re.Match[str]) -> str:
+        return "".join((match[part] or "") if isinstance(part, int) else part for part in parts)
+
+    return with_line_ends(
+        pattern,
+        lambda value: pc.replace_substring_regex(value, pattern=fast, replacement=by),
+        lambda words: pa.array(
+            [None if word is None else slow.sub(replaced, word) for word in words], STRING
+        ),
+    )
+
+
 def with_line_ends(
     pattern: Pattern, fast: Callable[[Value], pa.Array], slow: Callable[[list[str | None]], pa.Array]
 ) -> Kernel:
@@ -159,4 +177,5 @@ KERNELS: dict[str, Maker] = {
     "like": like,
     "rlike": rlike,
     "regexp_extract": regexp_extract,
+    "regexp_replace": regexp_replace,
 }
