@@ -53,7 +53,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page(page: str, desk: Path, spark: SparkSession) -> None:
-    (desk / "my_kernels.py").write_text("def balance(inputs, turn):\n    return {}\n")
+    (desk / "my_kernels.py").write_text(
+        "def balance(inputs, turn):\n    return {}\n\n\ndef TopBids(count, since):\n    return balance\n"
+    )
     run_blocks(blocks(page), page)
 
 

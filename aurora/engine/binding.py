@@ -48,7 +48,7 @@ class Bound:
             found = settings.batch if settings.batch < 1 else settings.partitions
             raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
         opened = {
-            name: open_sink(name, address, network.schema(network.outputs[name]))
+            name: open_sink(name, address, network.schema(network.outputs[name].port))
             for name, address in sinks.items()
         }
         plan = plan_network(projected(network, list(sinks)), list(sinks), settings.fuse)

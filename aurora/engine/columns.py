@@ -38,7 +38,7 @@ def columns(network: Network, inputs: Mapping[str, DataFrame]) -> dict[str, Data
         )
     for box in network.boxes.values():
         streams |= _applied(box, [streams[port] for port in box.inputs])
-    return {name: streams[port] for name, port in network.outputs.items()}
+    return {name: streams[output.port] for name, output in network.outputs.items()}
 
 
 def _applied(box: Box, frames: list[DataFrame]) -> dict[Port, DataFrame]:

@@ -16,8 +16,8 @@ def described(network: Network) -> str:
         for port, schema in box.operator.outputs.items():
             shown = box.name if len(box.operator.outputs) == 1 else f"{box.name}.{port}"
             lines.append(f"  {box.kind:9} {shown} <- {taken} ({schema})")
-    for name, result in network.outputs.items():
-        lines.append(f"  output    {name} <- {result} ({network.schema(result)})")
+    for name, output in network.outputs.items():
+        lines.append(f"  output    {name} <- {output.port} ({network.schema(output.port)})")
     return "\n".join(lines)
 
 

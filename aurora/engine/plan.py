@@ -104,7 +104,7 @@ class _Placing:
 
 def plan_network(network: Network, outputs: list[str] | None = None, fuse: bool = True) -> Plan:
     """Places every box that leads to an output. `fuse=False` gives each keyed box a stage of its own, to compare."""
-    wanted = {name: port for name, port in network.outputs.items() if outputs is None or name in outputs}
+    wanted = {name: o.port for name, o in network.outputs.items() if outputs is None or name in outputs}
     boxes = _upstream(network, list(wanted.values()))
     lowest: dict[str, int] = {}
     while True:

@@ -31,7 +31,7 @@ Needs = dict[str, "Needs | None"]
 def projected(network: Network, outputs: Iterable[str]) -> Network:
     """The same network with inputs that have only the fields which lead to these outputs."""
     wanted = {name: network.outputs[name] for name in network.outputs if name in set(outputs)}
-    needs = needed(network, wanted.values())
+    needs = needed(network, [output.port for output in wanted.values()])
     smaller = Network(network.name)
     for name, entry in network.inputs.items():
         if entry.static:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +19,9 @@ MILLISECONDS = {
     "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
     "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
+Amount = TypeVar("Amount", int, float, int | float)
+# Milliseconds that fit a timestamp, and by far enough of anything else.
+LARGEST = (1 << 63) // 1000 - 1
 DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
@@ -25,8 +29,8 @@ def duration(text: Any, where: str) -> int:
     """Milliseconds: `5s`, `250ms`, `1.5h`."""
     found = _duration(text)
     if found is None:
-        raise AuroraError(f"{where}: '{text}' is no span of time; write for example 5s, 250ms or 1h")
-    return found
+        raise AuroraError(f"{where}: '{text}' is not a span of time; write for example 5s, 250ms or 1h")
+    return _bounded(found, text, where)
 
 
 def is_span(text: Any) -> bool:
@@ -37,7 +41,13 @@ def _duration(text: Any) -> int | None:
     match = DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in MILLISECONDS:
         return None
-    return round(float(match[1]) * MILLISECONDS[match[2]])
+    return round(Decimal(match[1]) * MILLISECONDS[match[2]])
+
+
+def _bounded(amount: Amount, given: Any, where: str) -> Amount:
+    if abs(amount) > LARGEST:
+        raise AuroraError(f"{where}: '{given}' is too large")
+    return amount
 
 
 def distance(amount: Any, kind: pa.DataType, where: str) -> int | float:
@@ -46,15 +56,15 @@ def distance(amount: Any, kind: pa.DataType, where: str) -> int | float:
     if pa.types.is_timestamp(kind):
         if span is None:
             raise AuroraError(f"{where}: '{amount}' on a timestamp; write a span of time such as 60s")
-        return span * 1000
+        return _bounded(span, amount, where) * 1000
     if pa.types.is_date(kind):
         if span is not None and span % MILLISECONDS["d"]:
             raise AuroraError(f"{where}: '{amount}' on a date; write whole days such as 1d")
         if span is not None:
-            return span // MILLISECONDS["d"]
+            return _bounded(span, amount, where) // MILLISECONDS["d"]
     if isinstance(amount, bool) or not isinstance(amount, int | float) or not math.isfinite(amount):
         raise AuroraError(f"{where}: '{amount}' on a field of type {type_name(kind)}; write a number")
-    return amount
+    return _bounded(amount, amount, where)
 
 
 def slack(given: Any, kind: pa.DataType, where: str) -> tuple[int, int | float | None]:
@@ -74,5 +84,5 @@ def slack(given: Any, kind: pa.DataType, where: str) -> tuple[int, int | float |
             )
         return 0, distance(given, kind, where)
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise AuroraError(f"{where}: slack '{given}' is no number of tuples; write 0, 1, 2, ..")
-    return given, None
+        raise AuroraError(f"{where}: slack '{given}' is not a number of tuples; write 0, 1, 2, ..")
+    return _bounded(given, given, where), None

@@ -1,6 +1,5 @@
 """One box from its description: the same mapping that the text form holds and that the Python methods make."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,9 +19,13 @@ from aurora.algebra.wait import Wait
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, duration, is_span, slack
+from aurora.network.kernels import described_kernel, imported, kernel_of
 from aurora.network.relations import check_keys
 
 __all__ = ["FORMS", "operator", "references", "with_references"]
+
+# Each tuple is counted in size / advance windows.
+MOST_WINDOWS = 100_000
 
 # The keys of each kind of box: what must be there, and what may be.
 FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -34,7 +37,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
     "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
-    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless"})),
+    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with"})),
 }
 
 
@@ -45,7 +48,7 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
     kinds = [key for key in spec if key in FORMS]
     if len(kinds) != 1:
         found = ", ".join(map(str, spec)) or "nothing"
-        raise AuroraError(f"{where}: names one operator of {', '.join(FORMS)}; found {found}")
+        raise AuroraError(f"{where}: needs one operator of {', '.join(FORMS)}; found {found}")
     needed, allowed = FORMS[kinds[0]]
     for key in sorted(needed):
         if key not in spec:
@@ -81,9 +84,17 @@ def with_references(spec: Mapping[str, Any], ports: list[str]) -> dict[str, Any]
     if kind == "union":
         return {"union": ports}
     if kind == "user":
-        return {**spec, "inputs": dict(zip(spec["inputs"], ports, strict=True))}
+        return {
+            **described_kernel(spec),
+            **_rest(spec),
+            "inputs": dict(zip(spec["inputs"], ports, strict=True)),
+        }
     slots = {"join": ("left", "right"), "resample": ("left", "right"), "wait": ("from", "for")}
     return {**spec, **dict(zip(slots.get(kind, ("from",)), ports, strict=True))}
+
+
+def _rest(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in ("user", "with")}
 
 
 def operator(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
@@ -120,10 +131,13 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
     advance = spec.get("advance", spec["size"])
     if not isinstance(advance, str) or is_span(advance):
         advance = distance(advance, kind, f"{where}: advance")
+        if 0 < advance * MOST_WINDOWS < size:
+            raise AuroraError(
+                f"{where}: size {spec['size']} and advance {spec['advance']} put each tuple into more than "
+                f"{MOST_WINDOWS:,} windows; write a larger advance"
+            )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
-    align = spec.get("align", False)
-    if not isinstance(align, bool):
-        raise AuroraError(f"{where}: align is true or false, found '{align}'")
+    align = _truth(spec, "align", where)
     functions = _functions(spec["aggregate"], f"{where}: aggregate")
     return Aggregate.of(functions, order, size, advance, schema, where, timeout, align)
 
@@ -159,21 +173,26 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
         for port, schema in _mapping(spec["outputs"], f"{where}: outputs").items()
     }
     key = {
-        name: None if given is None else _fields(given)
+        name: None if given is None else _fields(given, f"{where}: key of input {name}")
         for name, given in _mapping(spec.get("key", {}), f"{where}: key").items()
     }
     for name in key:
         if name not in names:
             raise AuroraError(f"{where}: key names the input {name}; inputs are {', '.join(names)}")
-    kernel: Callable[..., Any] = imported(spec["user"], where)
-    if not callable(kernel):
-        raise AuroraError(f"{where}: {spec['user']} is no function, found {kernel!r}")
-    relations = _fields(spec.get("relations", ()))
-    stateless = spec.get("stateless", False) is True
+    kernel = kernel_of(spec, where)
+    relations = _fields(spec.get("relations", ()), f"{where}: relations")
+    stateless = _truth(spec, "stateless", where)
     inputs = dict(zip(names, schemas, strict=True))
     box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where)
     check_keys(box, where)
     return box
+
+
+def _truth(spec: Mapping[str, Any], key: str, where: str) -> bool:
+    given = spec.get(key, False)
+    if not isinstance(given, bool):
+        raise AuroraError(f"{where}: {key} is true or false, found '{given}'")
+    return given
 
 
 def _declared(schema: Any, where: str) -> Schema:
@@ -205,7 +224,7 @@ def _order(given: Any, schema: Schema, where: str) -> Order:
     if unknown or "on" not in given:
         raise AuroraError(f"{where}: write {{on: Field, slack: 2, group_by: [Field]}}, found {dict(given)}")
     on = str(given["on"])
-    groups = _fields(given.get("group_by", []))
+    groups = _fields(given.get("group_by", []), f"{where}: group_by")
     order = Order(on, group_by=groups)
     order.check(schema, where)
     tuples, span = slack(given.get("slack", 0), order.type(schema), where)
@@ -224,7 +243,7 @@ def _functions(given: Any, where: str) -> Mapping[str, str] | WindowFunction:
     if isinstance(given, str | WindowFunction):
         function = imported(given, where)
         if not isinstance(function, WindowFunction):
-            raise AuroraError(f"{where}: {given} is no WindowFunction, found {function!r}")
+            raise AuroraError(f"{where}: {given} is not a WindowFunction, found {function!r}")
         _named(dict.fromkeys(function.fields.names, ""), where)
         return function
     return _named(given, where)
@@ -241,23 +260,12 @@ def _named(given: Any, where: str) -> dict[str, str]:
     return named
 
 
-def _fields(given: Any) -> tuple[str, ...]:
+def _fields(given: Any, where: str) -> tuple[str, ...]:
     """A list of names; one alone needs no brackets."""
-    return (given,) if isinstance(given, str) else tuple(str(name) for name in given)
-
-
-def imported(given: Any, where: str) -> Any:
-    """A user's function: the thing itself, or `module:name`."""
-    if not isinstance(given, str):
-        return given
-    module, _, name = given.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as fault:
-        raise AuroraError(f"{where}: cannot import '{given}' ({fault}); write module:name") from None
-    return found
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise AuroraError(f"{where}: expects a list of names, found '{given}'")
+    return tuple(names)
 
 
 def _listed(given: Any, where: str) -> list[Any]:
@@ -269,4 +277,7 @@ def _listed(given: Any, where: str) -> list[Any]:
 def _mapping(given: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise AuroraError(f"{where}: expects a mapping, found '{given}'")
+    for name in given:
+        if not isinstance(name, str):
+            raise AuroraError(f"{where}: '{name}' is not a name; put it in quotes")
     return given

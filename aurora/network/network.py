@@ -12,7 +12,7 @@ from aurora.errors import AuroraError
 from aurora.network.boxes import FORMS, operator, references, with_references
 from aurora.network.relations import check_relations
 
-__all__ = ["Box", "Input", "Network", "Port", "Stream"]
+__all__ = ["Box", "Input", "Network", "Output", "Port", "Stream"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,14 @@ class Port:
 
     def __str__(self) -> str:
         return f"{self.box}.{self.port}" if self.port else self.box
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where tuples leave the network: the stream that is given out under this name."""
+
+    name: str
+    port: Port
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class Network:
         self.name = name
         self.inputs: dict[str, Input] = {}
         self.boxes: dict[str, Box] = {}
-        self.outputs: dict[str, Port] = {}
+        self.outputs: dict[str, Output] = {}
         self._prefix = ""
 
     def input(self, name: str, schema: str | Schema) -> Stream:
@@ -178,6 +186,7 @@ class Network:
         self,
         kernel: Any,
         *,
+        with_: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Stream],
         outputs: Mapping[str, str],
         key: Mapping[str, Sequence[str] | None] | None = None,
@@ -185,9 +194,13 @@ class Network:
         stateless: bool = False,
         name: str,
     ) -> Stream:
-        """A box with the user's own kernel; an input whose key is None is seen whole by every bucket."""
+        """A box with the user's own kernel, or with what the factory `kernel` makes of the arguments `with_`.
+
+        An input whose key is None is seen whole by every bucket.
+        """
         spec: dict[str, Any] = {
             "user": kernel,
+            **({} if with_ is None else {"with": dict(with_)}),
             "inputs": {slot: str(self.own(stream)) for slot, stream in inputs.items()},
             "outputs": dict(outputs),
         }
@@ -206,7 +219,7 @@ class Network:
             raise AuroraError(f"output {name}: the name is used twice")
         if stream.port.box in self.inputs and self.inputs[stream.port.box].static:
             raise AuroraError(f"output {name}: {stream.port} is a table, not a stream")
-        self.outputs[name] = self.own(stream)
+        self.outputs[name] = Output(name, self.own(stream))
 
     def own(self, stream: Stream) -> Port:
         """The port of a stream, which must be one of this network."""

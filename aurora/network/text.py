@@ -1,20 +1,25 @@
 """The text form of a network: YAML with SQL expressions. Reading and writing are inverse to each other."""
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
-from aurora.network.boxes import imported, references
+from aurora.network.boxes import references
+from aurora.network.kernels import imported, place_of
 from aurora.network.network import Network
+from aurora.network.plain_yaml import dump_yaml, load_yaml
 
 __all__ = ["from_text", "read_network", "to_text", "write_network"]
+
+# A fault that shows what it found is cut here.
+LONGEST = 600
 
 
 def read_network(path: str | Path) -> Network:
@@ -23,10 +28,7 @@ def read_network(path: str | Path) -> Network:
     User-defined functions of a file are looked for beside it too.
     """
     if re.fullmatch(r"[\w.]+:\w+", str(path)) and not Path(path).exists():
-        network = imported(str(path), "network")()
-        if not isinstance(network, Network):
-            raise AuroraError(f"{path} gives no network, found {network!r}")
-        return network
+        return _called(str(path))
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -39,13 +41,34 @@ def read_network(path: str | Path) -> Network:
     return from_text(text, str(path))
 
 
-def from_text(text: str, source: str = "network") -> Network:
+def _called(place: str) -> Network:
+    function = imported(place, "network")
+    if not callable(function):
+        raise AuroraError(f"{place} is not a function that makes a network, found {function!r}")
     try:
-        content = yaml.load(text, _Reader)
-    except yaml.YAMLError as fault:
-        mark = getattr(fault, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise AuroraError(f"{source}{place}: no valid YAML: {getattr(fault, 'problem', fault)}") from None
+        inspect.signature(function).bind()
+    except TypeError as fault:
+        raise AuroraError(
+            f"{place} cannot be called without arguments ({fault}); give each a default"
+        ) from None
+    except ValueError:
+        pass  # Some functions that are not written in Python cannot tell what they take.
+    network = function()
+    if not isinstance(network, Network):
+        raise AuroraError(f"{place} does not give a network, found {network!r}")
+    return network
+
+
+def from_text(text: str, source: str = "network") -> Network:
+    """The network that a text describes; a fault is one line, whatever stands in the text."""
+    try:
+        return _network(load_yaml(text, source), source)
+    except AuroraError as fault:
+        line = " ".join(str(fault).split())
+        raise AuroraError(line if len(line) <= LONGEST else f"{line[:LONGEST]} ..") from fault.__cause__
+
+
+def _network(content: Any, source: str) -> Network:
     if not isinstance(content, Mapping):
         raise AuroraError(f"{source}: a network is a mapping with network, inputs, boxes and outputs")
     for key in content:
@@ -58,7 +81,7 @@ def from_text(text: str, source: str = "network") -> Network:
     for name in boxes:
         if name in network.inputs:
             raise AuroraError(f"box {name}: the name is used twice, there is an input {name}")
-        _add_box(network, name, boxes, ())
+        _add_box(network, name, boxes)
     for name, entry in _entries(content, "outputs", source):
         reference = entry.get("from") if isinstance(entry, Mapping) else entry
         if reference is None or (isinstance(entry, Mapping) and set(entry) != {"from"}):
@@ -80,20 +103,41 @@ def _add_input(network: Network, name: str, entry: Any) -> None:
         network.input(name, str(entry["schema"]))
 
 
-def _add_box(network: Network, name: str, boxes: Mapping[str, Any], on_the_way: tuple[str, ...]) -> None:
+def _add_box(network: Network, name: str, boxes: Mapping[str, Any]) -> None:
     """Adds what the box takes first, wherever it stands in the file."""
-    if name in network.boxes:
-        return
-    if name in on_the_way:
-        circle = [*on_the_way[on_the_way.index(name) :], name]
-        raise AuroraError(f"box {name}: the boxes form a loop: {' -> '.join(circle)}")
+    # The boxes that wait for what they take, innermost last, each with what is still to be looked at.
+    waiting: dict[str, Iterator[str]] = {}
+    wanted: str | None = name
+    while wanted is not None:
+        if wanted in waiting:
+            circle = [*list(waiting)[list(waiting).index(wanted) :], wanted]
+            raise AuroraError(f"box {wanted}: the boxes form a loop: {' -> '.join(circle)}")
+        if wanted not in network.boxes:
+            waiting[wanted] = _taken(wanted, boxes)
+        wanted = _next(network, boxes, waiting)
+
+
+def _next(network: Network, boxes: Mapping[str, Any], waiting: dict[str, Iterator[str]]) -> str | None:
+    """Adds the innermost boxes that wait for nothing more; gives the next one that must be there before."""
+    while waiting:
+        name, needed = next(reversed(waiting.items()))
+        before = next(needed, None)
+        if before is not None:
+            return before
+        group, _, short = name.rpartition(".")
+        with network.group(group) if group else nullcontext():
+            network.add(short, boxes[name])
+        del waiting[name]
+    return None
+
+
+def _taken(name: str, boxes: Mapping[str, Any]) -> Iterator[str]:
+    """The boxes whose streams a box takes."""
     group = name.rpartition(".")[0]
     for _, reference in references(boxes[name], f"box {name}"):
         needed = _box_of(str(reference), group, boxes)
         if needed is not None:
-            _add_box(network, needed, boxes, (*on_the_way, name))
-    with network.group(group) if group else _nothing():
-        network.add(name[len(group) + 1 :] if group else name, boxes[name])
+            yield needed
 
 
 def _box_of(reference: str, group: str, boxes: Mapping[str, Any]) -> str | None:
@@ -136,9 +180,9 @@ def to_text(network: Network) -> str:
     boxes = {}
     for name, box in network.boxes.items():
         boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
-    outputs = {name: {"from": str(port)} for name, port in network.outputs.items()}
+    outputs = {name: {"from": str(output.port)} for name, output in network.outputs.items()}
     content = {"network": network.name, "inputs": inputs, "boxes": boxes, "outputs": outputs}
-    return str(yaml.dump(content, Dumper=_Writer, sort_keys=False, default_flow_style=None, width=120))
+    return dump_yaml(content)
 
 
 def write_network(network: Network, path: str | Path) -> None:
@@ -154,55 +198,18 @@ def _plain(value: Any, where: str) -> Any:
         return value
     if isinstance(value, Schema):
         return str(value)
-    module, name = _place(value)
-    if name is None or "<" in name or module == "__main__":
+    place = _window_function_place(value) if isinstance(value, WindowFunction) else place_of(value)
+    if place is None:
         shown = getattr(value, "__qualname__", type(value).__name__)
         raise AuroraError(
-            f"{where}: {shown} cannot be imported by its name; define it at the top of a module"
+            f"{where}: {shown} cannot be imported by its name; define it at the top of a module, as a function or "
+            "as a frozen dataclass with plain fields"
         )
-    return f"{module}:{name}"
+    return place
 
 
-def _place(value: Any) -> tuple[str, str | None]:
-    """The module of a user's function, and its name there."""
-    if not isinstance(value, WindowFunction):
-        return value.__module__, getattr(value, "__qualname__", None)
-    # An object does not know its name: it is looked for where its functions are defined.
-    module: str = value.incr.__module__
-    names = [name for name, found in vars(sys.modules[module]).items() if found is value]
-    return module, names[0] if names else None
-
-
-class _Reader(yaml.SafeLoader):
-    """YAML keeps the last of two equal keys; a box that vanishes so is a fault."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a name is one word", key.start_mark)
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"'{key.value}' is there twice", key.start_mark
-                )
-            seen.add(key.value)
-        return dict(super().construct_mapping(node, deep))
-
-
-class _Writer(yaml.SafeDumper):
-    pass
-
-
-# An order has a key `on`, which only old YAML takes for a truth value: here true and false alone are.
-for _style in (_Reader, _Writer):
-    _style.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
-        for first, resolvers in _style.yaml_implicit_resolvers.items()
-    }
-    _style.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
+def _window_function_place(function: WindowFunction) -> str | None:
+    """An object does not know its name: it is looked for where its functions are defined."""
+    module: str = function.incr.__module__
+    names = [name for name, found in vars(sys.modules[module]).items() if found is function]
+    return f"{module}:{names[0]}" if names and module != "__main__" else None

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
+from aurora.errors import AuroraError
 
 UTC = dt.UTC
 NAN, INF = math.nan, math.inf
@@ -626,6 +628,44 @@ def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> Non
     assert differences(EXACT, EXACT, frame, table) == []
 
 
+WHOLE_NUMBERS = ("tinyint", "int", "bigint")
+FROM_SPARK = [
+    *(f"TRY_CAST({field} AS {kind})" for field in "tsilfdbnx" for kind in WHOLE_NUMBERS),
+    *(f"TRY_CAST({field} AS {kind})" for field in "ndi" for kind in ("smallint", "float", "double", "boolean")),
+    *(f"TRY_CAST({field} AS string)" for field in ("i", "b", "day")),
+    "TRY_CAST(w AS date)", "TRY_CAST(w AS timestamp)", "TRY_CAST(ts AS int)", "TRY_CAST(ts AS date)",
+    "TRY_CAST('1.5' AS int)", "TRY_CAST(1e300D AS int)", "TRY_CAST(300 AS tinyint)", "TRY_CAST(NULL AS int)",
+    "TRY_CAST(i AS int)", "CAST(300 AS tinyint)", "trim(leading from x)", "trim(trailing from x)", "trim(both from x)",
+    "trim(LEADING 'a' FROM x)", "trim(TRAILING 'ca' FROM x)", "trim(BOTH 'a' FROM x)", "trim(leading '' from x)",
+    "+i", "+d", "- +i", "+ -t", "1 + +2", "-128Y", "127Y", "-32768S", "3L", "3D", "-3F", "-0D", "i::bigint",
+    "ts + INTERVAL +3 DAYS", "ts + INTERVAL 100 YEARS", "i IN (1, 2)",
+]  # fmt: skip
+
+
+def test_what_was_not_as_in_spark(frame: DataFrame, table: pa.Table) -> None:
+    assert differences(FROM_SPARK * 2, [*FROM_SPARK, *ours_for_spark(FROM_SPARK)], frame, table) == []
+
+
+REFUSED = [
+    "i IN (1,,2)",
+    "300Y",
+    "-129Y",
+    "40000S",
+    "ts + INTERVAL 99999999999 YEARS",
+    "coalesce(i,)",
+    "+b",
+    "trim(leading x)",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_spark_refuses_is_refused(frame: DataFrame, text: str) -> None:
+    with pytest.raises(AuroraError):
+        Expression.parse(text, SCHEMA)
+    with pytest.raises(PySparkException):
+        frame.selectExpr(text)
+
+
 def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
     texts = [*EXACT, *OWN]
     assert differences(texts, ours_for_spark(texts), frame, table) == []
@@ -747,4 +787,64 @@ def test_generated_expressions_agree(frame: DataFrame, table: pa.Table, seed: in
     """Four times seventy-five trees, the text read by us and by Spark."""
     random = Random(seed)
     texts = [written(random, kind, 3) for kind in LEAVES for _ in range(15)]
+    assert differences(texts, texts, frame, table) == []
+
+
+TEXTS = [
+    "", "a", "b", "ab", "aB", "AB", "aab", "abab", "ba", "a\n", "a\r\n", "\r\n", "\n", "a\n\n", "b\r", "ab\u2028",
+    "a\x85",
+    "a\nb", "a\rb", "a b", " ", "\t", "a\x0bb", "\x0b", "_1", "a1b2", "0", "é", "É", "日本", "😀", "a😀b", "a-b", "a]b",
+    "^a$", "x=1&y=2", "https://a.b/c/d", "{a}", "a.b", "\\d", "k", "K", "\u212a", "ſ", "a\x00b",
+]  # fmt: skip
+PATTERNS = r"""
+^a$ $ ^$ a$ a$b (a|$) ($) ([^/]*)$ \n$ \r$ .$ (.*)$ (?s)(.*)$ . .. \s \S \w+ \W \d \D+ [\w-]+ [^\w] [^\s\d] (?i)k
+(?i)[a-b]+ (?i)[^a] (?i)é (?i)[A-Z_] (?is)a.b []x] [a\]] \A(a)\z (a)(b)? (a|ab)(b|) ((a)|b)+ (?:(a)|(b))+ (a+?)(b*)
+(a{1,2}?)b a{2} (?<first>a)b (&|^)y=([^&]*) ^(?:[^/]*/){2}([^/]*) \x41 \u00e9 \. \\ \{a\} a-b [a-] [-a] \- } ] [日-本]
+[😀] \t (a|b)*c? () a||b (?i)[\x41-\x42] [^\s\S] [a&b] (?i)\w (?i)[^A-Z]+ ^*a a^ (^a|b$)+
+[\^a] [a^] \x0b (a)|(b) (a)?b$
+"""
+
+
+def piece(random: Random, depth: int) -> str:
+    kind = random.randrange(9 if depth else 5)
+    if kind < 3:
+        return random.choice(["a", "b", ".", r"\w", r"\s", "[ab]", "[^a]", r"[\d_]", "é", "/"])
+    if kind == 3:
+        return random.choice(["^", "$", r"\z", ""])
+    if kind == 4:
+        return random.choice(["a", "b", "[^b]"]) + random.choice(
+            ["*", "+", "?", "*?", "+?", "??", "{1,2}", "{2}"]
+        )
+    inside = "|".join(
+        "".join(piece(random, depth - 1) for _ in range(random.randrange(3)))
+        for _ in range(random.choice([1, 1, 2, 3]))
+    )
+    group = f"({'?:' if kind == 8 else ''}{inside})"
+    return group + random.choice(["", "", "*", "+", "?", "+?", "{2}"])
+
+
+def accepted(pattern: str) -> list[str]:
+    """The tests that a pattern can be put to, none where it is refused."""
+    written = "'" + pattern.replace("\\", "\\\\") + "'"
+    texts = [f"x RLIKE {written}", *(f"regexp_extract(x, {written}, {group})" for group in range(4))]
+    texts += [f"regexp_replace(x, {written}, '{by}')" for by in ("", "<$0>", r"$1\\\\\\$2", "$12", "$3")]
+    found = []
+    for text in texts:
+        try:
+            Expression.parse(text, SCHEMA)
+        except AuroraError as fault:
+            assert "\n" not in str(fault)
+        else:
+            found.append(text)
+    return found
+
+
+def test_regular_expressions_agree(spark: SparkSession) -> None:
+    table = pa.table({"x": [*TEXTS, None]})
+    random = Random(8)
+    patterns = PATTERNS.split()
+    patterns += ["(?i)" * (random.random() < 0.1) + piece(random, 2) + piece(random, 2) for _ in range(50)]
+    texts = [text for pattern in dict.fromkeys(patterns) for text in accepted(pattern)]
+    assert len(texts) > 200
+    frame = spark.createDataFrame(table).coalesce(1)
     assert differences(texts, texts, frame, table) == []

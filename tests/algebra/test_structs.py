@@ -111,7 +111,7 @@ def test_spark_agrees(spark: SparkSession, text: str) -> None:
         ("one = two", "= cannot compare struct<"),
         ("one IN (two)", "IN cannot compare struct<"),
         ("greatest(one, two)", "greatest cannot compare struct<"),
-        ("one || 'x'", "concat takes no struct<"),
+        ("one || 'x'", "concat cannot take a struct<"),
         ("CAST(one AS string)", "CAST cannot make string of struct<"),
         ("one.id(3)", "only fields stand behind a point"),
         ("length(one)", "length needs a string, found struct<"),

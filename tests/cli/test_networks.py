@@ -107,7 +107,7 @@ def test_a_network_that_cannot_be_read(aurora, tmp_path: Path) -> None:  # type:
     assert aurora("check", bytes_).err == f"error: cannot read network {bytes_}: it is not UTF-8 text\n"
     unclosed = tmp_path / "unclosed.yaml"
     unclosed.write_text("network: n\ninputs:\n  a: {schema: 'A int'\nboxes: {}\n")
-    assert aurora("check", unclosed).err.startswith(f"error: {unclosed}, line 4: no valid YAML")
+    assert aurora("check", unclosed).err.startswith(f"error: {unclosed}, line 4: not valid YAML")
 
 
 SOURCE = f"reports=csv:{REPORTS}"

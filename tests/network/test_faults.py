@@ -2,7 +2,7 @@
 
 import pytest
 
-from aurora import AuroraError, Network, Schema, WindowFunction, from_text, to_text
+from aurora import AuroraError, Network, Schema, WindowFunction, from_text, read_network, to_text
 
 HEAD = """network: n
 inputs:
@@ -38,7 +38,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     'a: {filter: ["Pos > 1"], from: b}\n  b: {filter: ["Pos > 1"], from: a}': ("loop: a -> b -> a",),
     'b: {filter: ["Pos > 1"], from: b}': ("box b: the boxes form a loop: b -> b",),
-    'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' is there twice"),
+    'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' appears twice"),
     'reports: {filter: ["Pos > 1"], from: reports}': ("box reports: the name is used twice",),
     '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name has no spaces",),
     'b: {filter: ["Pos > 1"], from: [reports]}': ("box b, from: no input or box is called ['reports']",),
@@ -46,11 +46,11 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {filter: ["Pos > 1"], from: reports, size: 3}': ("box b: a filter has no 'size'; it has from",),
     'b: {filter: ["Pos > 1"]}': ("box b: a filter needs 'from'",),
     'b: {aggregate: {n: "count(*)"}, from: reports, size: 3}': ("box b: an aggregate needs 'order'",),
-    'b: {fliter: ["Pos > 1"], from: reports}': ("box b: names one operator of filter, map", "found fliter, from"),
-    'b: {filter: ["Pos > 1"], map: {A: "Pos"}, from: reports}': ("box b: names one operator", "filter, map, from"),
+    'b: {fliter: ["Pos > 1"], from: reports}': ("box b: needs one operator of filter, map", "found fliter, from"),
+    'b: {filter: ["Pos > 1"], map: {A: "Pos"}, from: reports}': ("box b: needs one operator", "filter, map, from"),
     "b: filter": ("box b: a box is a mapping", "found 'filter'"),
     "b:": ("box b: a box is a mapping",),
-    "b: {}": ("box b: names one operator", "found nothing"),
+    "b: {}": ("box b: needs one operator", "found nothing"),
     'b: {filter: "Pos > 1", from: reports}': ("box b (from reports): filter: expects a list, found 'Pos > 1'",),
     "b: {filter: [], from: reports}": ("box b (from reports): filter: expects a list",),
     'b: {map: ["Pos"], from: reports}': ("box b (from reports): map: expects a mapping",),
@@ -70,7 +70,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     "b: {bsort: {}, from: reports, order: {on: Time, slak: 2}}": ("order: write {on: Field", "slak"),
     "b: {bsort: {}, from: reports, order: Time}": ("order: expects a mapping, found 'Time'",),
     'b: {bsort: {}, from: reports, order: {on: "#"}}': ("box b (from reports)", "name a field to sort on"),
-    "b: {bsort: {}, from: reports, order: {on: Time, slack: -1}}": ("slack '-1' is no number of tuples",),
+    "b: {bsort: {}, from: reports, order: {on: Time, slack: -1}}": ("slack '-1' is not a number of tuples",),
     "b: {bsort: {}, from: reports, order: {on: Time, slack: 10s}}": ("slack '10s' on a field of type int",),
     "b: {bsort: {}, from: words, order: {on: At, slack: soon}}": ("'soon' on a timestamp",),
     "b: {bsort: {}, from: words, order: {on: At, slack: {value: 3}}}": ("'3' on a timestamp",),
@@ -84,6 +84,15 @@ BOXES: dict[str, tuple[str, ...]] = {
     f"b: {{{COUNT}, order: {{on: Time}}, size: .inf}}": ("size: 'inf' on a field of type int",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: true}}": ("size: 'True' on a field of type int",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 0}}": ("box b (from reports)", "above 0"),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 1000001, advance: 10}}": (
+        "size 1000001 and advance 10 put each tuple into more than 100,000 windows; write a larger advance",
+    ),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 1h, advance: 1ms}': ("100,000 windows",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 100001, advance: 1}}': ("100,000 windows",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 99999999999999999999}}": ("'99999999999999999999' is too large",),
+    f"b: {{bsort: {{}}, from: words, order: {{on: At, slack: {'9' * 400}d}}}}": ("is too large",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 99999999999999999d}}": ("is too large",),
+    f"b: {{bsort: {{}}, from: reports, order: {{on: Time, slack: {'9' * 40}}}}}": ("is too large",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 1.5}}": ("Time counts in whole numbers",),
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 10}': ("size: '10' on a timestamp",),
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: Day}, size: 36h}': ("whole days such as 1d",),
@@ -93,8 +102,8 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "3<Posn"}}': ("box b (from reports)", "'Posn'"),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos > 1", align: true}}': ("align needs an advance",),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, align: "no"}}': ("align is true or false, found 'no'",),
-    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: soon}}": ("timeout: 'soon' is no span of time",),
-    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is no span of time",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: soon}}": ("timeout: 'soon' is not a span of time",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 0s}}": ("timeout must be above 0",),
     # Window functions.
     "b: {aggregate: {}, from: reports, order: {on: Time}, size: 5}": ("needs one function or more",),
@@ -105,7 +114,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {"": "count(*)"}, from: reports, order: {on: Time}, size: 5}': ("aggregate: field ''",),
     'b: {aggregate: "nowhere:F", from: reports, order: {on: Time}, size: 5}': ("cannot import 'nowhere:F'",),
     'b: {aggregate: "math:none", from: reports, order: {on: Time}, size: 5}': ("cannot import 'math:none'",),
-    'b: {aggregate: "math:pi", from: reports, order: {on: Time}, size: 5}': ("math:pi is no WindowFunction",),
+    'b: {aggregate: "math:pi", from: reports, order: {on: Time}, size: 5}': ("math:pi is not a WindowFunction",),
     # Two streams.
     f'b: {{join: "left.Pos = right.Poss", {SIDES}, size: 3, {ORDERS}}}': ("(left reports, right reports)", "Poss"),
     f'b: {{join: "Pos = 3", {SIDES}, size: 3, {ORDERS}}}': ("'Pos' is on both sides",),
@@ -125,7 +134,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     "b: {wait: At, from: words, for: reports, order: {on: Time, group_by: [Sid]}}": ("no field Sid",),
     # User-defined boxes.
     'b: {user: "nowhere:f", inputs: {a: reports}, outputs: {o: "A int"}}': ("box b (a reports)", "'nowhere:f'"),
-    'b: {user: "math:pi", inputs: {a: reports}, outputs: {o: "A int"}}': ("math:pi is no function",),
+    'b: {user: "math:pi", inputs: {a: reports}, outputs: {o: "A int"}}': ("math:pi is not a function",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: [Nope]}}}}': ("key of input a: no field Nope",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{c: [Sid]}}}}': ("key names the input c; inputs are a",),
     'b: {user: "math:sqrt", inputs: {a: reports, c: reports}, outputs: {o: "A int"}, key: {a: [Sid]}}': (
@@ -143,6 +152,10 @@ BOXES: dict[str, tuple[str, ...]] = {
         "relation kept: box a has the key ()", "box b the key (int)",
     ),
     f"b: {{{USER}, outputs: {{}}}}": ("needs one output or more",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: 1.5}}}}': ("key of input a: expects a list of names",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{1: Sid}}}}': ("key: '1' is not a name; put it in quotes",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, relations: [[2020-01-01]]}}': ("relations: expects a list of names",),
+    f'b: {{{USER}, outputs: {{o: "A int"}}, stateless: "no"}}': ("stateless is true or false, found 'no'",),
     f'b: {{{USER}, outputs: {{o: "A number"}}}}': ("box b (a reports): output o: field 'A'", "'number'"),
     'b: {user: "math:sqrt", inputs: [reports], outputs: {o: "A int"}}': ("box b: inputs: expects a mapping",),
 }  # fmt: skip
@@ -156,11 +169,23 @@ def test_fault_of_a_box(box: str) -> None:
 
 # A whole file, and what its fault must say.
 FILES: dict[str, str] = {
-    "network: n\n\tinputs: {}": "network, line 2: no valid YAML: found character '\\t' that cannot start any token",
-    'network: n\ninputs:\n  a: {schema: "A int"\nboxes: {}': "network, line 4: no valid YAML",
-    "inputs: &x {}\nboxes: *y": "network, line 2: no valid YAML: found undefined alias 'y'",
-    "inputs: !!python/object:os.system {}": "network, line 1: no valid YAML: could not determine a constructor",
-    "? [a, b]\n: 3": "network, line 1: no valid YAML: a name is one word",
+    "network: n\n\tinputs: {}": "network, line 2: not valid YAML: found character '\\t' that cannot start any token",
+    'network: n\ninputs:\n  a: {schema: "A int"\nboxes: {}': "network, line 4: not valid YAML",
+    "inputs: &x {}\nboxes: *y": "network, line 2: not valid YAML: found undefined alias 'y'",
+    "inputs: !!map {}": "network, line 1: not valid YAML: '!!map': tags are not allowed",
+    "? [a, b]\n: 3": "network, line 1: not valid YAML: a name is one word",
+    "inputs: !!int x": "network, line 1: not valid YAML: '!!int': tags are not allowed",
+    'inputs: !!int ""': "network, line 1: not valid YAML: '!!int': tags are not allowed",
+    "inputs: {a: !!timestamp x}": "network, line 1: not valid YAML: '!!timestamp': tags are not allowed",
+    "inputs: {a: !own x}": "network, line 1: not valid YAML: '!own': tags are not allowed",
+    "inputs: 2020-13-45": "network: inputs is a mapping of names, found '2020-13-45'",
+    "inputs: 2020-01-01T00:00:00+99:99": "network: inputs is a mapping of names, found '2020-01-01T00:00:00+99:99'",
+    "inputs: &a {b: *a}": "network, line 1: not valid YAML: an alias contains itself",
+    "\n".join(["a0: &a0 []", *(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]" for n in range(1, 12))]): (
+        "network, line 7: not valid YAML: more than 100,000 values, with its aliases written out"
+    ),
+    "a: " + "[" * 1000: "network, line 1: not valid YAML: nested more than 50 levels deep",
+    "a: \0": "network: not valid YAML: special characters are not allowed",
     "- a": "network: a network is a mapping with network, inputs, boxes and outputs",
     "": "network: a network is a mapping with network, inputs, boxes and outputs",
     "network: n\ninput: {}": "network: unknown key 'input'; there are network, inputs, boxes and outputs",
@@ -173,7 +198,7 @@ FILES: dict[str, str] = {
     'inputs: {a: {schema: "A int, A int"}}': "input a: field 'A' appears twice",
     'inputs: {a: {schema: ""}}': "input a: the schema is empty",
     'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are taken",
-    'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: no valid YAML: 'a' is there twice",
+    'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: not valid YAML: 'a' appears twice",
     'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
     'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; there are a",
@@ -199,6 +224,21 @@ def told(text: str) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+@pytest.mark.parametrize(
+    "place, message",
+    {
+        "tests.network.factories:number": "cannot be called without arguments (missing a required argument: 'n')",
+        "math:pi": "math:pi is not a function that makes a network, found 3.14",
+        "os:getpid": "os:getpid does not give a network, found",
+        "nowhere:network": "network: cannot import 'nowhere:network'",
+    }.items(),
+)
+def test_fault_of_a_function_that_makes_no_network(place: str, message: str) -> None:
+    with pytest.raises(AuroraError) as caught:
+        read_network(place)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_stream_of_another_network_is_refused() -> None:

@@ -1,5 +1,6 @@
 """A network written as text and read again is the same network."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from aurora import Network, Stream, from_text, read_network, to_text, write_network
+from aurora.network.network import Output, Port
+from aurora.network.plain_yaml import dump_yaml, load_yaml
 
 BORDER = Path(__file__).parent.parent.parent / "examples" / "border.yaml"
 SCHEMA = "Sid int, Time bigint, At timestamp, Pos double, Name string"
@@ -18,6 +21,12 @@ def test_the_form_of_the_manual(tmp_path: Path) -> None:
     assert again == network and to_text(again) == to_text(network)
     write_network(network, tmp_path / "copy.yaml")
     assert read_network(tmp_path / "copy.yaml") == network
+
+
+def test_an_output_knows_its_name_and_its_stream() -> None:
+    network = Network("n")
+    network.output("o", network.input("a", "A int").filter("A > 1", name="b")["rest"])
+    assert network.outputs == {"o": Output("o", Port("b", "rest"))}
 
 
 def test_boxes_may_stand_in_any_order() -> None:
@@ -32,6 +41,39 @@ outputs: {o: {from: last.rest}}
     network = from_text(text)
     assert list(network.boxes) == ["first", "last"]
     assert from_text(to_text(network)) == network
+
+
+def test_a_long_row_of_boxes_may_stand_backwards() -> None:
+    boxes = [f'  b{n}: {{filter: ["A > 1"], from: {f"b{n - 1}" if n else "a"}}}' for n in range(600)]
+    text = "\n".join(
+        ['inputs: {a: {schema: "A int"}}', "boxes:", *reversed(boxes), "outputs: {o: {from: b599}}"]
+    )
+    assert list(from_text(text).boxes) == [f"b{n}" for n in range(600)]
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    text = """
+inputs: {a: {schema: "A int"}}
+boxes:
+  one: {bsort: {}, from: a, order: &by {on: A, slack: 2}}
+  two: {bsort: {}, from: a, order: {<<: *by, slack: 3}}
+outputs: {o: {from: one}}
+"""
+    network = from_text(text)
+    assert network.boxes["two"].spec["order"] == {"on": "A", "slack": 3}
+    assert from_text(to_text(network)) == network
+
+
+def test_numbers_and_words_are_what_they_look_like() -> None:
+    values = {
+        "10s": "10s", "1:30": "1:30", "0x10": "0x10", "2020-01-01": "2020-01-01", "yes": "yes", "12": 12, "-0": 0,
+        "1e3": 1000.0, "1.5": 1.5, ".inf": math.inf, "true": True, "null": None, "~": None, "1_000": "1_000",
+        "007": "007", "9" * 101: "9" * 101,
+    }  # fmt: skip
+    for text, value in values.items():
+        found = load_yaml(f"a: {text}", "text")["a"]
+        assert found == value and type(found) is type(value)
+        assert load_yaml(dump_yaml({"a": value}), "text") == {"a": value}
 
 
 def test_networks_differ_where_they_mean_something_else() -> None:

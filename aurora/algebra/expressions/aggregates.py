@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
 from aurora.algebra.expressions.expression import Expression
-from aurora.algebra.expressions.tree import Field, Node, to_spark
+from aurora.algebra.expressions.spark_text import to_spark
+from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
 from aurora.errors import AuroraError
@@ -100,14 +101,14 @@ def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExp
     >>> [call.function for call in spread.calls], spread.finish.text
     (['max', 'min', 'count'], '(CAST((`agg0` - `agg1`) AS bigint) + `agg2`)')
     """
-    from aurora.algebra.expressions.dialect import syntax_tree
+    from aurora.algebra.expressions.dialect import syntax_tree, typed
     from aurora.algebra.expressions.resolve import Resolver
 
     try:
         calls = Calls(schema)
-        tree = Resolver({None: schema}, calls.column).resolve(syntax_tree(text))
+        tree = typed(text, lambda: Resolver({None: schema}, calls.column).resolve(syntax_tree(text)))
         if not calls.found:
-            raise AuroraError(f"'{text.strip()}' holds no aggregate: write one, for example count(*)")
+            raise AuroraError(f"'{text.strip()}' has no aggregate: write one, for example count(*)")
     except AuroraError as fault:
         raise AuroraError(f"{where}: {fault}" if where else str(fault)) from None
     return AggregateExpression(text.strip(), tuple(calls.found), Expression(to_spark(tree), tree))

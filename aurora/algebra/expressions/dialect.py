@@ -1,16 +1,49 @@
 """Spark's grammar, as far as an expression goes: text to a bare syntax tree."""
 
+import sys
+from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
+from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES
 from aurora.errors import AuroraError
 
-__all__ = ["source", "syntax_tree"]
+__all__ = ["Positive", "source", "syntax_tree", "typed"]
+
+# The parser goes about 20 calls deep for each bracket.
+DEEPEST = 15_000
+MOST_PARTS = 50_000
+# CASE x WHEN .. stands for x = .. in each of its branches.
+MOST_PARTS_IN_ALL = 10 * MOST_PARTS
+
+
+class Positive(exp.Unary):
+    """+x, which the parser would drop."""
+
+
+def parse_cast(parser: Any, safe: bool | None) -> exp.Expression:
+    """CAST(..), marked as written out: the parser makes one of 3Y, too."""
+    node: exp.Expression = parser._parse_cast(False, safe=safe)
+    node.meta["written"] = True
+    return node
+
+
+def parse_trim(parser: Any) -> exp.Expression:
+    """TRIM(LEADING 'x' FROM s): without FROM the first word is no more than a name."""
+    if not parser._match_texts(parser.TRIM_TYPES):
+        return cast(exp.Expression, parser._parse_trim())
+    position = parser._prev.text.upper()
+    characters = parser._parse_bitwise()
+    if not parser._match(TokenType.FROM):
+        parser.raise_error("Expected FROM")
+    trim = exp.Trim(this=parser._parse_bitwise(), position=position, expression=characters)
+    return cast(exp.Expression, parser.expression(trim))
 
 
 class Language(Spark):
@@ -23,11 +56,32 @@ class Language(Spark):
     class Parser(Spark.Parser):  # type: ignore[valid-type,misc]
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: Spark.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "TRIM")
+            "CAST": lambda parser: parse_cast(parser, safe=None),
+            "TRY_CAST": lambda parser: parse_cast(parser, safe=True),
+            "TRIM": parse_trim,
+        }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **Spark.Parser.UNARY_PARSERS,
+            TokenType.PLUS: lambda parser: parser.expression(Positive(this=parser._parse_unary())),
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
+        }
+
+        def _parse_csv(self, parse_method: Any, sep: Any = TokenType.COMMA) -> list[Any]:
+            """A list in which no comma stands for itself: the parser would overlook (1,,2)."""
+            items = [parse_method()]
+            while self._match(sep):
+                items.append(None if items[-1] is None else parse_method())
+                if items[-1] is None:
+                    self.raise_error("Expected a value")
+            return [item for item in items if item is not None]
+
+    class Generator(Spark.Generator):  # type: ignore[valid-type,misc]
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **Spark.Generator.TRANSFORMS,
+            Positive: lambda generator, node: f"+{generator.sql(node, 'this')}",
         }
 
 
@@ -53,9 +107,32 @@ def syntax_tree(text: str) -> exp.Expression:
         raise AuroraError(syntax_fault(text, fault)) from None
     except SqlglotError:
         raise AuroraError(f"syntax error in {text!r}: a quote or a comment is not closed") from None
-    for node in tree.walk():
+    for count, node in enumerate(tree.walk()):
+        if count == MOST_PARTS:
+            raise AuroraError(f"{shown(text)} has more than {MOST_PARTS:,} parts: use a table and a join")
         check_precedence(cast(exp.Expression, node))
     return tree
+
+
+def typed(text: str, read: Callable[[], Node]) -> Node:
+    """The tree that reading a text gives, with room for brackets inside brackets."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        tree = read()
+        if size_of(tree) > MOST_PARTS_IN_ALL:
+            raise AuroraError(f"{shown(text)} repeats its parts too often: compute a part in a map")
+        return tree
+    except RecursionError:
+        raise AuroraError(
+            f"{shown(text)} has too many brackets inside brackets: compute a part in a map"
+        ) from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def shown(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:80]!r} .."
 
 
 def syntax_fault(text: str, fault: ParseError) -> str:

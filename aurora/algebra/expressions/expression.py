@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
-from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, to_spark, uses_of
+from aurora.algebra.expressions.spark_text import to_spark
+from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, from_postfix, postfix, uses_of
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BOOLEAN, VOID, type_name
 from aurora.errors import AuroraError
@@ -43,12 +44,12 @@ class Expression:
         Decimal literals such as 3.5 are doubles. Faults are reported with `where` in front.
         """
         # The parser stays out of the workers: they get finished trees.
-        from aurora.algebra.expressions.dialect import syntax_tree
+        from aurora.algebra.expressions.dialect import syntax_tree, typed
         from aurora.algebra.expressions.resolve import Resolver
 
         sides: Mapping[Any, Schema] = {None: schema} if isinstance(schema, Schema) else schema
         try:
-            tree = Resolver(sides).resolve(syntax_tree(text))
+            tree = typed(text, lambda: Resolver(sides).resolve(syntax_tree(text)))
             if tree.type == VOID:
                 raise AuroraError(f"'{text.strip()}' has no type: write CAST(NULL AS type)")
         except AuroraError as fault:
@@ -98,7 +99,7 @@ class Expression:
 
     def _truth(self, values: pa.Array) -> npt.NDArray[np.bool_]:
         if self.type != BOOLEAN:
-            raise AuroraError(f"'{self.text}' is no predicate: it is {type_name(self.type)}, not boolean")
+            raise AuroraError(f"'{self.text}' is not a predicate: it is {type_name(self.type)}, not boolean")
         if values.null_count:
             values = values.fill_null(False)
         result: npt.NDArray[np.bool_] = values.to_numpy(zero_copy_only=False)
@@ -112,7 +113,11 @@ class Expression:
         return to_spark(self.tree)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expression) and self.text == other.text and self.tree == other.tree
+        return (
+            isinstance(other, Expression)
+            and self.text == other.text
+            and postfix(self.tree) == postfix(other.tree)
+        )
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -123,5 +128,9 @@ class Expression:
     def __repr__(self) -> str:
         return f"<Expression {self.text}: {type_name(self.type)}>"
 
-    def __reduce__(self) -> tuple[object, tuple[str, Node]]:
-        return Expression, (self.text, self.tree)
+    def __reduce__(self) -> tuple[object, tuple[str, object]]:
+        return _unpacked, (self.text, postfix(self.tree))
+
+
+def _unpacked(text: str, parts: Any) -> Expression:
+    return Expression(text, from_postfix(parts))

@@ -96,6 +96,10 @@ def negate(node: Node) -> Node:
     return Call("negate", (node,), node.type)
 
 
+def positive(node: Node) -> Node:
+    return number("+", node)
+
+
 def comparison(op: str) -> Function:
     def rule(one: Node, other: Node) -> Node:
         one, other = comparable(op, one, other)
@@ -118,7 +122,7 @@ def moment(node: Node, target: pa.DataType) -> Node:
         return node
     value = fold(Call("cast", (node,), target))
     if not value.is_valid:
-        raise Clash(f"'{node.value}' is no {type_name(target)}")
+        raise Clash(f"'{node.value}' is not a {type_name(target)}")
     return Constant(value.value, target)
 
 
@@ -178,6 +182,7 @@ OPERATORS: dict[str, Function] = {
     "/": Function(divide, 2, 2),
     "div": Function(whole_divide, 2, 2),
     "negate": Function(negate, 1, 1),
+    "positive": Function(positive, 1, 1),
     "=": comparison("="),
     "<": comparison("<"),
     "<=": comparison("<="),

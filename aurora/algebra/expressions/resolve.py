@@ -1,7 +1,6 @@
 """From the bare syntax tree to the typed one: fields looked up, functions chosen, casts put in."""
 
 import difflib
-import math
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
@@ -10,7 +9,15 @@ from sqlglot import exp
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
 from aurora.algebra.expressions.coercion import can_cast, converted
 from aurora.algebra.expressions.compile import fold
-from aurora.algebra.expressions.dialect import source
+from aurora.algebra.expressions.dialect import Positive, source
+from aurora.algebra.expressions.literals import (
+    adds_interval,
+    fraction,
+    holds_interval,
+    interval_text,
+    is_short_literal,
+    whole_number,
+)
 from aurora.algebra.expressions.operators import conditional
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
@@ -18,10 +25,7 @@ from aurora.algebra.expressions.time_functions import interval, later
 from aurora.algebra.expressions.tree import INSIDE, Call, Constant, Field, Node
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import (
-    BIGINT,
     BOOLEAN,
-    DOUBLE,
-    INT,
     STRING,
     VOID,
     is_struct,
@@ -61,6 +65,20 @@ OPERATORS: dict[type[exp.Expression], str] = {
 AggregateCalls = Callable[[str, exp.Expression], Node | None]
 
 
+CHANGING = {
+    "current_date", "current_time", "current_timestamp", "localtimestamp", "now", "curdate", "rand", "random", "randn",
+    "uuid", "shuffle", "monotonically_increasing_id",
+}  # fmt: skip
+
+
+def check_the_same(name: str) -> None:
+    """A run that is repeated or goes on after a kill must give the same again."""
+    if name.lower() in CHANGING:
+        raise AuroraError(
+            f"{name.lower()} is different in every run: take what you need from a field of the input"
+        )
+
+
 class Resolver:
     """Resolves the expressions of one box: `sides` has one schema under None, or one for each side."""
 
@@ -69,13 +87,22 @@ class Resolver:
         self.aggregate = aggregate
 
     def resolve(self, node: exp.Expression) -> Node:
+        """The typed tree; operators one behind the other are taken in a loop, from the left."""
+        behind = []
+        while type(node) in OPERATORS and not adds_interval(node):
+            behind.append(node)
+            node = node.this
+        result = self.resolve_one(node)
+        for outer in reversed(behind):
+            args = [result, self.resolve(outer.expression)]
+            result = self.negated(outer, self.apply(OPERATORS[type(outer)], outer, args))
+        return result
+
+    def resolve_one(self, node: exp.Expression) -> Node:
         if isinstance(node, exp.Add | exp.Sub) and holds_interval(node.expression):
             return self.shifted(node, node.this, node.expression, -1 if isinstance(node, exp.Sub) else 1)
         if isinstance(node, exp.Add) and holds_interval(node.this):
             return self.shifted(node, node.expression, node.this, 1)
-        operator = OPERATORS.get(type(node))
-        if operator is not None:
-            return self.negated(node, self.call(operator, node, [node.this, node.expression]))
         method = getattr(self, "on_" + type(node).__name__.lower(), None)
         if method is None:
             raise AuroraError(
@@ -114,13 +141,15 @@ class Resolver:
         return self.negated(node, self.call("like", node, [node.this, node.expression]))
 
     def on_trim(self, node: exp.Trim) -> Node:
+        position = str(node.args.get("position") or "BOTH")
         if node.expression is None:
-            return self.call("trim", node, [node.this])
-        if node.args.get("position") not in (None, "BOTH"):
-            raise AuroraError(
-                f"'{source(node)}' is not part of the language: TRIM takes BOTH, or use ltrim and rtrim"
-            )
-        return self.call("btrim", node, [node.this, node.expression])
+            plain = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+            return self.call(plain[position], node, [node.this])
+        chosen = {"BOTH": "btrim", "LEADING": "trim leading", "TRAILING": "trim trailing"}
+        return self.call(chosen[position], node, [node.this, node.expression])
+
+    def on_positive(self, node: Positive) -> Node:
+        return self.call("positive", node, [node.this])
 
     def on_column(self, node: exp.Column) -> Node:
         """side.field.inside, where the side and what is inside may be missing."""
@@ -142,6 +171,7 @@ class Resolver:
         if found:
             choices = " or ".join(f"{key}.{name}" for key in found)
             raise AuroraError(f"field '{name}' is on both sides: write {choices}")
+        check_the_same(name)
         raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
 
     def on_dot(self, node: exp.Dot) -> Node:
@@ -200,6 +230,8 @@ class Resolver:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             text = str(inner.this)
             return whole_number(-int(text)) if text.isdigit() else fraction("-" + text)
+        if is_short_literal(inner):
+            return self.short_literal(inner, -1)
         return self.call("negate", node, [inner])
 
     def on_not(self, node: exp.Not) -> Node:
@@ -256,12 +288,25 @@ class Resolver:
     def on_cast(self, node: exp.Cast) -> Node:
         if type(node) is exp.Cast:
             return self.moment(node)
+        if is_short_literal(node):
+            return self.short_literal(node, 1)
         value, target = self.resolve(node.this), self.target(node.args["to"])
         if not can_cast(value.type, target):
             raise AuroraError(
                 f"CAST cannot make {type_name(target)} of {type_name(value.type)} in '{source(node)}'"
             )
+        if node.args.get("safe") and value.type != target:
+            return Call("try_cast", (value,), target)
         return converted(value, target)
+
+    def short_literal(self, node: exp.Cast, sign: int) -> Node:
+        """300Y, a literal, which has to fit; -128Y does."""
+        target, value = self.target(node.args["to"]), sign * int(str(node.this.this))
+        bits = target.bit_width - 1
+        if not -(1 << bits) <= value < 1 << bits:
+            limits = f"{-(1 << bits)} to {(1 << bits) - 1}"
+            raise AuroraError(f"{value} does not fit a {type_name(target)}, which holds {limits}")
+        return Constant(value, target)
 
     def moment(self, node: exp.Cast) -> Node:
         """TIMESTAMP '..' and DATE '..', which are literals and so have to be right."""
@@ -269,7 +314,7 @@ class Resolver:
         value = fold(Call("cast", (self.resolve(node.this),), target))
         if not value.is_valid:
             raise AuroraError(
-                f"'{node.this.this}' is no {type_name(target)}: write it as 2004-08-31 12:30:00"
+                f"'{node.this.this}' is not a {type_name(target)}: write it as 2004-08-31 12:30:00"
             )
         return Constant(value.value, target)
 
@@ -280,13 +325,14 @@ class Resolver:
 
     def on_anonymous(self, node: exp.Anonymous) -> Node:
         name = str(node.this).lower()
+        check_the_same(name)
         if self.aggregate is not None:
             column = self.aggregate(name, node)
             if column is not None:
                 return column
         if ALIASES.get(name, name) in AGGREGATES:
             raise AuroraError(f"'{source(node)}' is an aggregate: it has no place in the value of one tuple")
-        if name not in FUNCTIONS or not name[0].isalpha():
+        if name not in FUNCTIONS or not name.replace("_", "").isalnum() or name == "negate":
             raise AuroraError(self.unknown_function(name, node))
         return self.call(name, node, node.expressions)
 
@@ -298,37 +344,3 @@ class Resolver:
         return f"unknown function '{name}' in '{source(node)}'" + (
             f": did you mean {near[0]}?" if near else ""
         )
-
-
-def holds_interval(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Interval) or (
-        isinstance(node, exp.Add | exp.Sub) and holds_interval(node.this) and holds_interval(node.expression)
-    )
-
-
-def interval_text(node: exp.Expression) -> str:
-    """The counts and units of INTERVAL 3 DAYS, of INTERVAL '1 day 2 hours', or of a sum of them."""
-    if isinstance(node, exp.Add):
-        return f"{interval_text(node.this)} {interval_text(node.expression)}"
-    count, sign = node.this, ""
-    if isinstance(count, exp.Neg):
-        count, sign = count.this, "-"
-    if not isinstance(count, exp.Literal):
-        raise Clash(
-            "an interval needs a written number; timestamp_seconds(unix_seconds(t) + n) adds a computed one"
-        )
-    return f"{sign}{count.this} {node.args.get('unit') or ''}"
-
-
-def fraction(text: str) -> Node:
-    value = float(text)
-    if math.isinf(value):
-        raise AuroraError(f"{text} does not fit a double: the largest is 1.7976931348623157e308")
-    return Constant(value, DOUBLE)
-
-
-def whole_number(value: int) -> Node:
-    for arrow, bits in ((INT, 31), (BIGINT, 63)):
-        if -(1 << bits) <= value < 1 << bits:
-            return Constant(value, arrow)
-    raise AuroraError(f"{value} does not fit a bigint: write it as a double, {float(value)!r}")

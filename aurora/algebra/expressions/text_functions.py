@@ -4,9 +4,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import converted
+from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_struct, type_name
+from aurora.errors import AuroraError
 
 __all__ = ["TEXT"]
 
@@ -29,10 +31,11 @@ def changed_case(op: str) -> Function:
     return Function(rule, 1, 1)
 
 
-def trimmed(node: Node, characters: Node) -> Node:
-    return Call(
-        "btrim", (text("btrim", node), Constant(literal("btrim", characters, STRING), STRING)), STRING
-    )
+def trimmed(op: str) -> Function:
+    def rule(node: Node, characters: Node) -> Node:
+        return Call(op, (text("trim", node), Constant(literal("trim", characters, STRING), STRING)), STRING)
+
+    return Function(rule, 2, 2)
 
 
 def substring(node: Node, start: Node, length: Node | None = None) -> Node:
@@ -55,7 +58,7 @@ def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
         if is_struct(node.type):
-            raise Clash(f"concat takes no {type_name(node.type)}")
+            raise Clash(f"concat cannot take a {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
 
@@ -81,15 +84,32 @@ def rlike(node: Node, pattern: Node) -> Node:
 
 def regexp_extract(node: Node, pattern: Node, group: Node = Constant(1, INT)) -> Node:  # noqa: B008
     expression = regular_expression("regexp_extract", pattern)
-    number = Constant(literal("regexp_extract", group, INT), INT)
-    return Call("regexp_extract", (text("regexp_extract", node), expression, number), STRING)
+    number = literal("regexp_extract", group, INT)
+    groups = parse_pattern(str(expression.value)).groups
+    if not 0 <= number <= groups:
+        raise Clash(f"regexp_extract asks for group {number}, and the pattern has {groups}")
+    args = (text("regexp_extract", node), expression, Constant(number, INT))
+    return Call("regexp_extract", args, STRING)
+
+
+def regexp_replace(node: Node, pattern: Node, replacement: Node) -> Node:
+    expression = regular_expression("regexp_replace", pattern)
+    parsed = parse_pattern(str(expression.value))
+    if parsed.may_be_empty:
+        raise Clash(f"regexp_replace cannot use the pattern {expression.value!r}: it can match nothing")
+    by = literal("regexp_replace", replacement, STRING)
+    try:
+        parsed.replacement(by)
+    except AuroraError as fault:
+        raise Clash(f"regexp_replace cannot use the replacement {by!r}: {fault}") from None
+    return Call("regexp_replace", (text("regexp_replace", node), expression, Constant(by, STRING)), STRING)
 
 
 def regular_expression(name: str, node: Node) -> Constant:
     pattern = literal(name, node, STRING)
     try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid as fault:
+        pc.match_substring_regex(pa.array([""]), parse_pattern(pattern).re2())
+    except (AuroraError, pa.ArrowInvalid) as fault:
         reason = str(fault).removeprefix("Invalid regular expression: ")
         raise Clash(f"{name} cannot use the pattern {pattern!r}: {reason}") from None
     return Constant(pattern, STRING)
@@ -106,7 +126,9 @@ TEXT: dict[str, Function] = {
     "trim": of_text("trim"),
     "ltrim": of_text("ltrim"),
     "rtrim": of_text("rtrim"),
-    "btrim": Function(trimmed, 2, 2),
+    "btrim": trimmed("btrim"),
+    "trim leading": trimmed("trim leading"),
+    "trim trailing": trimmed("trim trailing"),
     "substring": Function(substring, 2, 3),
     "substr": Function(substring, 2, 3),
     "left": Function(left, 2, 2),
@@ -120,4 +142,5 @@ TEXT: dict[str, Function] = {
     "rlike": Function(rlike, 2, 2),
     "regexp_like": Function(rlike, 2, 2),
     "regexp_extract": Function(regexp_extract, 2, 3),
+    "regexp_replace": Function(regexp_replace, 3, 3),
 }

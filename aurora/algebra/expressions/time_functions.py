@@ -33,6 +33,10 @@ UNITS: dict[str, tuple[str, int]] = {
     "microsecond": ("microseconds", 1),
 }
 
+# As far as Spark's intervals go.
+LIMITS = {"months": (1 << 31) - 1, "days": 106_751_991, "microseconds": (1 << 63) - 1}
+DAY = 86_400_000_000
+
 Amounts = dict[str, int]
 
 
@@ -48,8 +52,12 @@ def interval(text: str) -> Amounts:
             raise Clash(f"unknown unit '{unit.lower()}': the units of an interval are {', '.join(UNITS)}")
         amount = Decimal(count.replace(" ", "")) * factor
         if amount != int(amount) or ("." in count and unit.lower().removesuffix("s") != "second"):
-            raise Clash(f"an interval of {count} {unit.lower()} is no whole number of {kind}")
+            raise Clash(f"an interval of {count} {unit.lower()} is not a whole number of {kind}")
         amounts[kind] = amounts.get(kind, 0) + int(amount)
+        if abs(amounts[kind]) > LIMITS[kind]:
+            raise Clash(f"an interval of {count} {unit.lower()} is too long: {LIMITS[kind]} {kind} at most")
+    if abs(amounts.get("days", 0) * DAY + amounts.get("microseconds", 0)) > LIMITS["microseconds"]:
+        raise Clash(f"the interval '{text.strip()}' is too long: {LIMITS['days']} days at most")
     return amounts
 
 

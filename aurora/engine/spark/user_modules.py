@@ -11,6 +11,7 @@ from pyspark import cloudpickle
 
 from aurora.algebra.user import UserBox
 from aurora.algebra.windows.reducer import WindowFunction
+from aurora.network.kernels import Made
 from aurora.network.network import Network
 
 __all__ = ["ship_functions"]
@@ -34,7 +35,8 @@ def ship_functions(network: Network) -> None:
 def _functions(network: Network) -> Iterator[Any]:
     for box in network.boxes.values():
         if isinstance(box.operator, UserBox):
-            yield box.operator.kernel
+            kernel = box.operator.kernel
+            yield kernel.factory if isinstance(kernel, Made) else kernel
         own = getattr(getattr(box.operator, "reducer", None), "user", None)
         if isinstance(own, WindowFunction):
             yield from (own.init, own.incr, own.final)

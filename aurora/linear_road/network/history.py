@@ -13,10 +13,20 @@ from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.numbers import Array, numbers
 from aurora.linear_road.network.prepared import MINUTES, Prepared
 
-__all__ = ["EXPENDITURES", "JOURNEYS", "Expenditure", "Journeys"]
+__all__ = ["EXPENDITURES", "JOURNEYS", "expenditure", "journeys"]
 
 EXPENDITURES = {"answers": "Time int, QID bigint, Bal bigint"}
 JOURNEYS = {"answers": "Time int, QID bigint, TravelTime bigint, Toll bigint"}
+
+
+def expenditure(**prepared: Any) -> "Expenditure":
+    """The kernel on the histories that `Prepared(**prepared)` has."""
+    return Expenditure(Prepared(**prepared))
+
+
+def journeys(**prepared: Any) -> "Journeys":
+    """The kernel on the histories that `Prepared(**prepared)` has."""
+    return Journeys(Prepared(**prepared))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Linear Road, edition of 2004, as a network of boxes and arrows."""
 
+from dataclasses import asdict
+
 from aurora import Network
 from aurora.linear_road.network import accounts, cars, history, segments
 from aurora.linear_road.network.prepared import Prepared
@@ -58,14 +60,16 @@ def linear_road(prepared: Prepared | None = None) -> Network:
 
     with network.group("past"):
         expenditures = network.user(
-            history.Expenditure(prepared),
+            history.expenditure,
+            with_=asdict(prepared),
             inputs={"requests": kinds["3"]},
             outputs=history.EXPENDITURES,
             stateless=True,
             name="expenditure",
         )
         journeys = network.user(
-            history.Journeys(prepared),
+            history.journeys,
+            with_=asdict(prepared),
             inputs={"requests": kinds["4"]},
             outputs=history.JOURNEYS,
             stateless=True,

@@ -8,6 +8,7 @@ SELECT auction, day, .., min(price), max(price), avg(price), sum(price) FROM bid
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aurora import Network, Stream, Train, Turn
 from aurora.nexmark.queries.clock import clock_of, dated, there
@@ -86,11 +87,11 @@ def _bids_on_time(network: Network, rules: Rules) -> Stream:
     )
 
 
+@dataclass(frozen=True)
 class OnTime:
     """Leaves out what is late, and what is no bid."""
 
-    def __init__(self, lateness: int) -> None:
-        self.lateness = lateness
+    lateness: int
 
     def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
         events = inputs["events"]

@@ -16,6 +16,8 @@ from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRI
 
 __all__ = ["KERNELS"]
 
+WHOLE_NUMBER = r"^[+-]?[0-9]+$"
+
 
 def cast(node: Call) -> Kernel:
     source, target = node.args[0].type, node.type
@@ -38,6 +40,34 @@ def cast(node: Call) -> Kernel:
     return lambda value: pc.cast(value, target, safe=False)
 
 
+def try_cast(node: Call) -> Kernel:
+    """CAST in ANSI mode, null where that fails: no fraction is cut off and no number is held in its range."""
+    source, target = node.args[0].type, node.type
+    plain = cast(node)
+    if target not in INTEGERS or source == BOOLEAN:
+        return plain
+    if source == STRING:
+        return lambda value: kept(
+            plain(value), pc.match_substring_regex(reading.trimmed(value), WHOLE_NUMBER)
+        )
+    if source in INTEGERS:
+        return lambda value: reading.within(pc.cast(value, BIGINT), target)
+    if source in FRACTIONS:
+        limits = np.iinfo(target.to_pandas_dtype())
+
+        def fits(value: Value) -> Any:
+            whole = pc.cast(value, DOUBLE)
+            high = pc.less_equal(pc.floor(whole), pa.scalar(float(limits.max)))
+            return pc.and_(high, pc.greater_equal(pc.ceil(whole), pa.scalar(float(limits.min))))
+
+        return lambda value: kept(plain(value), fits(value))
+    return plain
+
+
+def kept(value: Value, where: Value) -> pa.Array:
+    return pc.if_else(pc.fill_null(where, False), value, pa.scalar(None, value.type))
+
+
 def unchanged(value: Value) -> Any:
     return value
 
@@ -57,4 +87,4 @@ def from_timestamp(node: Call) -> Kernel:
     return seconds if node.type == BIGINT else lambda value: reading.within(seconds(value), INT)
 
 
-KERNELS: dict[str, Maker] = {"cast": cast}
+KERNELS: dict[str, Maker] = {"cast": cast, "try_cast": try_cast}

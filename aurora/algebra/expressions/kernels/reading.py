@@ -10,7 +10,7 @@ from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value, column
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
 
-__all__ = ["reader", "within"]
+__all__ = ["reader", "trimmed", "within"]
 
 BLANKS = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA0))))
 TRUE_WORDS = ["t", "true", "y", "yes", "1"]

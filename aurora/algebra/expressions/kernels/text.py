@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
+from aurora.algebra.expressions.patterns import ALL, LINE_END, Pattern, parse_pattern
 from aurora.algebra.expressions.tree import Call, Constant
 from aurora.algebra.tuples.types import BOOLEAN, STRING
 
@@ -37,9 +38,12 @@ def trim(function: Callable[..., pa.Array]) -> Maker:
     return always(lambda value: function(value, characters=" "))
 
 
-def trim_characters(node: Call) -> Kernel:
-    characters = constant(node, 1)
-    return lambda value, _: pc.utf8_trim(value, characters=characters) if characters else value
+def trim_characters(function: Callable[..., pa.Array]) -> Maker:
+    def make(node: Call) -> Kernel:
+        characters = constant(node, 1)
+        return lambda value, _: function(value, characters=characters) if characters else value
+
+    return make
 
 
 def substring(node: Call) -> Kernel:
@@ -93,21 +97,63 @@ def like(node: Call) -> Kernel:
 
 
 def rlike(node: Call) -> Kernel:
-    pattern = constant(node, 1)
-    return lambda value, _: pc.match_substring_regex(value, pattern)
+    pattern = parse_pattern(constant(node, 1))
+    fast, find = pattern.re2(), pattern.python().search
+    return with_line_ends(
+        pattern,
+        lambda value: pc.match_substring_regex(value, fast),
+        lambda words: pa.array([None if word is None else find(word) is not None for word in words], BOOLEAN),
+    )
 
 
 def regexp_extract(node: Call) -> Kernel:
     """The group of the first match, the empty string without one."""
-    pattern, group = constant(node, 1), constant(node, 2)
-    # Python's own engine: Arrow's gives back named groups only.
-    find = re.compile(pattern, re.ASCII).search
+    pattern, group = parse_pattern(constant(node, 1)), constant(node, 2)
+    fast, find = pattern.re2(group), pattern.python(group).search
+
+    def extract(value: Value) -> pa.Array:
+        found = pc.fill_null(pc.struct_field(pc.extract_regex(value, pattern=fast), "found"), "")
+        return pc.if_else(pc.is_null(value), pa.scalar(None, STRING), found) if value.null_count else found
+
+    def slowly(words: list[str | None]) -> pa.Array:
+        matches = [None if word is None else find(word) for word in words]
+        found = [(match["found"] or "") if match else "" for match in matches]
+        return pa.array([None if w is None else f for w, f in zip(words, found, strict=True)], STRING)
+
+    return with_line_ends(pattern, extract, slowly)
+
+
+def regexp_replace(node: Call) -> Kernel:
+    pattern = parse_pattern(constant(node, 1))
+    parts = pattern.replacement(constant(node, 2))
+    fast, slow = pattern.re2(ALL), pattern.python(ALL)
+    by = "".join(f"\\{part}" if isinstance(part, int) else part.replace("\\", r"\\") for part in parts)
+
+    def replaced(match: re.Match[str]) -> str:
+        return "".join((match[part] or "") if isinstance(part, int) else part for part in parts)
+
+    return with_line_ends(
+        pattern,
+        lambda value: pc.replace_substring_regex(value, pattern=fast, replacement=by),
+        lambda words: pa.array(
+            [None if word is None else slow.sub(replaced, word) for word in words], STRING
+        ),
+    )
+
+
+def with_line_ends(
+    pattern: Pattern, fast: Callable[[Value], pa.Array], slow: Callable[[list[str | None]], pa.Array]
+) -> Kernel:
+    """Arrow's engine, but Python's for the texts that have a line's end at their end, if `$` looks at it."""
+    if not pattern.has_end:
+        return lambda value, *_: fast(value)
 
     def kernel(value: Value, *_: Value) -> pa.Array:
-        words = value.dictionary_encode()
-        matches = [find(word) for word in words.dictionary.to_pylist()]
-        found = pa.array([(match.group(group) or "") if match else "" for match in matches], STRING)
-        return found.take(words.indices)
+        ended = pc.fill_null(pc.match_substring_regex(value, LINE_END), False)
+        result = fast(value)
+        if not ended.true_count:
+            return result
+        return pc.replace_with_mask(result, ended, slow(value.filter(ended).to_pylist()))
 
     return kernel
 
@@ -119,7 +165,9 @@ KERNELS: dict[str, Maker] = {
     "trim": trim(pc.utf8_trim),
     "ltrim": trim(pc.utf8_ltrim),
     "rtrim": trim(pc.utf8_rtrim),
-    "btrim": trim_characters,
+    "btrim": trim_characters(pc.utf8_trim),
+    "trim leading": trim_characters(pc.utf8_ltrim),
+    "trim trailing": trim_characters(pc.utf8_rtrim),
     "substring": substring,
     "concat": always(concat),
     "replace": replace,
@@ -129,4 +177,5 @@ KERNELS: dict[str, Maker] = {
     "like": like,
     "rlike": rlike,
     "regexp_extract": regexp_extract,
+    "regexp_replace": regexp_replace,
 }
