@@ -1,5 +1,6 @@
 """What a record of CSV is: against a plain specification, for all cuts, and with odd quotes and line breaks."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,19 @@ TWO = Schema.parse("Num int, Txt string")
 ONE = Schema.parse("Txt string")
 TIMES = Schema.parse("Num int, At timestamp")
 BYTES = st.lists(st.sampled_from(list('1a,"\n\r')), max_size=40).map("".join)
-PIECES = ["1,a\n", '1,"a"\n', '1,"a\na"\r\n', '1,"', '"\n', "\n", "1,a\ra\n", '1,""\n', ',"', '"",', "\ufeff1,a\n"]
+PIECES = [
+    "1,a\n",
+    '1,"a"\n',
+    '1,"a\na"\r\n',
+    '1,"',
+    '"\n',
+    "\n",
+    "1,a\ra\n",
+    '1,""\n',
+    ',"',
+    '"",',
+    "\ufeff1,a\n",
+]
 LINES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
@@ -71,11 +84,13 @@ def test_records_are_those_of_the_specification(text: str, limit: int) -> None:
         found = Csv().split(data, True)
         cut = [Csv().split(data[:end], False) for end in range(len(data))]
     starts = [0, *found.ends.tolist()]
-    records = [data[low:high] for low, high in zip(starts, starts[1:], strict=False)]
+    records = [data[low:high] for low, high in pairwise(starts)]
     expected = specified(text.encode().decode("latin-1"), limit)
     assert records == [record.encode("latin-1") for record, _ in expected]
     assert found.bad.tolist() == [not good for _, good in expected]
-    assert found.lines.tolist() == [data[:end].count(b"\n") + (data[:end][-1:] != b"\n") for end in starts[1:]]
+    assert found.lines.tolist() == [
+        data[:end].count(b"\n") + (data[:end][-1:] != b"\n") for end in starts[1:]
+    ]
     # What is told before all is there is never taken back.
     for early in cut:
         count = len(early.ends)
@@ -110,14 +125,19 @@ def test_any_bytes_give_the_same_rows_and_rejects_however_they_are_cut(
 
 @pytest.mark.parametrize("rows", [1, 7, 2000])
 @pytest.mark.parametrize(
-    ("line", "bad"), [('1,5" pipe', None), ('1,"open', "quote is not closed"), ('1,"a"b', "quote is not closed")]
+    ("line", "bad"),
+    [('1,5" pipe', None), ('1,"open', "quote is not closed"), ('1,"a"b', "quote is not closed")],
 )
-def test_a_stray_quote_costs_at_most_its_own_line(tmp_path: Path, rows: int, line: str, bad: str | None) -> None:
+def test_a_stray_quote_costs_at_most_its_own_line(
+    tmp_path: Path, rows: int, line: str, bad: str | None
+) -> None:
     path = tmp_path / "in.csv"
     path.write_text(line + "\n" + "".join(f'{i},"good, {i}"\n' for i in range(2, 1000)))
     portions = drained(LineFiles(str(path), "csv", TWO), TWO, rows)
     assert sum(portion.rows.num_rows for portion in portions) == 998 + (bad is None)
-    rejects = [(reject.line, reject.reason, reject.text) for portion in portions for reject in portion.rejects]
+    rejects = [
+        (reject.line, reject.reason, reject.text) for portion in portions for reject in portion.rejects
+    ]
     assert rejects == ([(1, bad, line)] if bad else [])
 
 
@@ -148,7 +168,11 @@ def test_a_carriage_return_within_a_line_belongs_to_its_field(tmp_path: Path) ->
     path = tmp_path / "in.csv"
     path.write_bytes(b'1,a\rb\n2,"c\rd"\r\n3,"say ""x"""\n4\r,e\n')
     portions = drained(LineFiles(str(path), "csv", TWO), TWO, 10, 1)
-    assert [row["Txt"] for portion in portions for row in portion.rows.to_pylist()][:3] == ["a\rb", "c\rd", 'say "x"']
+    assert [row["Txt"] for portion in portions for row in portion.rows.to_pylist()][:3] == [
+        "a\rb",
+        "c\rd",
+        'say "x"',
+    ]
 
 
 def test_other_delimiters_and_declared_headers(tmp_path: Path) -> None:

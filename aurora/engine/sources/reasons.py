@@ -81,7 +81,7 @@ def json_reason(fault: Exception, line: bytes, schema: Schema) -> str:
     if "UTF8" in text or "utf-8" in text:
         return NOT_UTF8
     try:
-        json.loads(line)
+        json.loads(line.rstrip(b"\r\n"))
     except ValueError as error:
         where = f" at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else ""
         return f"not valid JSON{where}"
