@@ -133,17 +133,18 @@ def test_a_restart_connects_anew_and_keeps_what_came(tmp_path: Path) -> None:
     assert third.ident is None
 
 
-def test_nobody_listens() -> None:
+def test_nobody_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    receiver = TcpReceiver("127.0.0.1", port, SpoolWriter(Path(os.devnull).parent / "shm"), patience=0)
+    receiver = TcpReceiver("127.0.0.1", port, SpoolWriter(tmp_path / "spool"), patience=0)
     with pytest.raises(AuroraError, match=rf"cannot connect to tcp:127.0.0.1:{port}: Connection refused"):
-        receiver._open()
+        receiver.connect()
 
 
-@pytest.mark.parametrize(
-    "text", [b"1,10\n2,20\n3,30\n4,40", b'{"g":1,"v":10}\n{"g":2,"v":20}\n{"g":3,"v":30}\n{"g":4,"v":40}']
-)
+JSON = b'{"g":1,"v":10}\n{"g":2,"v":20}\n{"g":3,"v":30}\n{"g":4,"v":40}'
+
+
+@pytest.mark.parametrize("text", [b"1,10\n2,20\n3,30\n4,40", JSON])
 def test_the_spool_is_cut_behind_what_is_done(tmp_path: Path, text: bytes) -> None:
     spool = SpoolWriter(tmp_path / "spool", segment=7)
     assert spool.open()

@@ -20,7 +20,7 @@ FIELDS = re.compile(r"Expected (\d+) columns, got (\d+)")
 CSV_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV )?conversion error to [^:]+: (.*)", re.DOTALL
 )
-INVALID = re.compile(r"invalid value '(.*)'", re.DOTALL)
+QUOTED = re.compile(r"'(.*)'", re.DOTALL)
 JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse:(.*)", re.DOTALL)
 CAST_VALUE = re.compile(r"Failed to parse string: '(.*)' as a scalar of type ([^ ]+)", re.DOTALL)
 KINDS = re.compile(r"Column\(/(.*)\) changed from (\w+) to (\w+)")
@@ -53,8 +53,10 @@ def csv_reason(fault: Exception, columns: tuple[str, ...], schema: Schema) -> st
     value = CSV_VALUE.search(text)
     if value:
         name = columns[int(value[1])]
-        found = INVALID.search(value[2])
-        return not_a(name, found[1], schema[name]) if found else f"field {name}: {NOT_UTF8}"
+        found = QUOTED.search(value[2])
+        if "UTF8" in value[2] or found is None:
+            return f"field {name}: {NOT_UTF8}"
+        return not_a(name, found[1], schema[name])
     return NOT_UTF8 if "UTF8" in text or "utf-8" in text else f"cannot be read as ({schema})"
 
 
