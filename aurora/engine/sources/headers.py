@@ -24,7 +24,7 @@ def header_of(
     columns = _matched(names, schema)
     missing = [name for name in schema.names if name not in columns]
     found = len(schema) - len(missing)
-    if declared or (not missing and len(set(names)) == len(names)) or (found and _all_words(names)):
+    if declared or not missing or (found and _all_words(names)):
         for name in schema.names:
             if columns.count(name) > 1:
                 raise AuroraError(
@@ -68,4 +68,4 @@ def _matched(names: list[str], schema: Schema) -> list[str]:
 
 
 def _all_words(names: list[str]) -> bool:
-    return not any(VALUE.fullmatch(name) for name in names) and len(set(names)) == len(names)
+    return not any(VALUE.fullmatch(name) for name in names)
