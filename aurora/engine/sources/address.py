@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import stat
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,17 +118,19 @@ def open_source(
     given = _read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         return _open_spool(given, schema, notes / f"{name}.spool")
-    return _open_files(given, schema, follow, str(notes / f"{name}.files")), None
+    return _open_files(given, schema, follow, str(notes / f"{name}.files"), notes / f"{name}.unpacked"), None
 
 
-def _open_files(given: _Address, schema: Schema, follow: bool, order: str | None) -> LineFiles | ParquetFiles:
+def _open_files(
+    given: _Address, schema: Schema, follow: bool, order: str | None, unpacked: Path
+) -> LineFiles | ParquetFiles:
     # A path such as /dev/stdin means another file in another process.
     special = given.place.startswith(("/dev/", "/proc/"))
     path = os.path.realpath(given.place) if special else os.path.abspath(given.place)
     if given.kind == "parquet":
         return ParquetFiles(path, schema, follow, order)
     style = given.style
-    source = LineFiles(path, given.kind, schema, follow, order, style.delimiter, style.header)
+    source = LineFiles(path, given.kind, schema, follow, order, style.delimiter, style.header, str(unpacked))
     source.check()
     return source
 
@@ -149,12 +152,15 @@ def read_table(name: str, address: object, schema: Schema) -> pa.RecordBatch:
     """All rows of a static table; a bad row is a fault, because every answer may depend on it."""
     check_source(name, address)
     if isinstance(address, Source):
-        source: Source = address
-    else:
-        given = _read_address(name, address)
-        if given.kind == "tcp" or given.is_pipe:
-            raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
-        source = _open_files(given, schema, False, None)
+        return _read_all(name, address, schema)
+    given = _read_address(name, address)
+    if given.kind == "tcp" or given.is_pipe:
+        raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
+    with tempfile.TemporaryDirectory(prefix="aurora-table-") as folder:
+        return _read_all(name, _open_files(given, schema, False, None, Path(folder)), schema)
+
+
+def _read_all(name: str, source: Source, schema: Schema) -> pa.RecordBatch:
     end = source.advance(source.begin(), 2**62)
     batches = []
     for piece in source.pieces(source.begin(), end, 1):

@@ -96,7 +96,7 @@ class Csv:
         first = np.searchsorted(marks, np.concatenate([[0], stops[:-1]]))
         opens = (np.arange(len(marks)) - first[line]) % 2 == 0
         before = np.where(marks > 0, text[marks - 1], LF)
-        padded = np.append(text, [LF, LF] if final else [0, 0]).astype(np.uint8)
+        padded = np.append(text, np.full(2, LF if final else 0, np.uint8))
         after, then = padded[marks + 1], padded[marks + 2]
         begins = (before == self._code) | (before == LF)
         closes = (after == self._code) | (after == LF) | ((after == CR) & (then == LF))

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.csv_records import Csv, Split
@@ -12,6 +13,7 @@ from aurora.engine.sources.lines import Form, Head, Style, check_flat, cut_lines
 from aurora.engine.sources.records import NOTHING, scan
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
 from aurora.engine.sources.text import FileText, mark_before
+from aurora.engine.sources.unpack import is_packed, unpack, unpacked_path
 from aurora.errors import AuroraError
 
 __all__ = ["LineFiles"]
@@ -19,7 +21,7 @@ __all__ = ["LineFiles"]
 
 @dataclass
 class LineFiles:
-    """`style`: csv or json. `notes` is a file for what must not change.
+    """`style`: csv or json. `notes` is a file for what must not change, `unpacked` a folder for unpacked copies.
 
     A cursor is the number of the file, the byte and the line in it, a mark of what is before that byte, and the rows
     before it in all files. That of a single file which is followed also tells which file it was: its inode, and how
@@ -33,6 +35,7 @@ class LineFiles:
     notes: str | None = None
     delimiter: str = ","
     header: bool | None = None
+    unpacked: str | None = None
     _heads: dict[str, Head] = field(default_factory=dict)
     # The latest look at each file: the pieces of a batch are cut where it was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
@@ -60,7 +63,20 @@ class LineFiles:
     @property
     def _tailed(self) -> bool:
         """Whether the file may still grow: then its last line counts only once it is ended."""
-        return self.follow and not self._files.several
+        return self.follow and not self._files.several and not is_packed(self.path)
+
+    def _text(self, path: str) -> FileText:
+        if not is_packed(path):
+            return FileText.of(path)
+        if self.unpacked is None:
+            raise AuroraError(f"{path} is packed, and there is no folder in which to unpack it")
+        return FileText(unpack(path, self.unpacked), os.path.basename(path))
+
+    def forget(self, cursor: Cursor) -> None:
+        """Copies of files that are done with go."""
+        for path in self._files.known()[: cursor["file"]]:
+            if is_packed(path) and self.unpacked is not None:
+                Path(unpacked_path(path, self.unpacked)).unlink(missing_ok=True)
 
     def identity(self) -> str:
         return f"{self._style}:{self.path}"
@@ -93,7 +109,7 @@ class LineFiles:
         else:
             self._check(cursor)
         while cursor["file"] < len(files) and cursor["row"] < target:
-            path, text = files[cursor["file"]], FileText.of(files[cursor["file"]])
+            path, text = files[cursor["file"]], self._text(files[cursor["file"]])
             self._skip_header(cursor, path)
             found = scan(text, cursor["byte"], target - cursor["row"], self._csv, not self._tailed)
             self._seen[path] = cursor["byte"], found
@@ -108,7 +124,7 @@ class LineFiles:
                 break
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         if cursor["file"] < len(files):
-            cursor["mark"] = mark_before(FileText.of(files[cursor["file"]]), cursor["byte"])
+            cursor["mark"] = mark_before(self._text(files[cursor["file"]]), cursor["byte"])
         return cursor
 
     def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
@@ -133,7 +149,7 @@ class LineFiles:
         path = files[cursor["file"]] if files else self.path
         known = os.path.exists(path) and (
             cursor.get("inode") in (None, os.stat(path).st_ino)
-            and mark_before(FileText.of(path), cursor["byte"]) == cursor["mark"]
+            and mark_before(self._text(path), cursor["byte"]) == cursor["mark"]
         )
         if not known:
             raise AuroraError(
@@ -147,7 +163,7 @@ class LineFiles:
         files = self._files.known()
         return bool(
             cursor["file"] >= len(files)
-            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= os.path.getsize(files[-1]))
+            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._text(files[-1]).size())
         )
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
@@ -161,7 +177,7 @@ class LineFiles:
             self._check(start)
         files = self._files.known()
         while cursor["row"] < end["row"]:
-            path, text = files[cursor["file"]], FileText.of(files[cursor["file"]])
+            path, text = files[cursor["file"]], self._text(files[cursor["file"]])
             self._skip_header(cursor, path)
             stop = end["byte"] if cursor["file"] == end["file"] else text.size()
             if cursor["byte"] < stop:
@@ -176,7 +192,7 @@ class LineFiles:
         begun, found = self._seen.get(path, (-1, NOTHING))
         if begun == start and len(found.ends) and found.ends[-1] == stop:
             return found
-        return scan(FileText.of(path), start, records, self._csv, True, stop)
+        return scan(self._text(path), start, records, self._csv, True, stop)
 
     def _skip_header(self, cursor: Cursor, path: str) -> None:
         head = self._head(path) if cursor["byte"] == 0 else None
@@ -189,7 +205,7 @@ class LineFiles:
 
     def _head(self, path: str) -> Head | None:
         if path not in self._heads:
-            text = FileText.of(path)
+            text = self._text(path)
             head = read_head(text, 0, self._style, self.schema, not self._tailed, text.size())
             if head is None:
                 return None
