@@ -126,7 +126,7 @@ def test_rejects_depend_on_the_fields_that_are_used(spark: SparkSession, tmp_pat
         ["5", "field bid.at: 'yesterday' is not a timestamp"],
         ["6", "field bid: found a number where a struct is expected"],
         ["7", "not a JSON object"],
-        ["8", "not valid JSON at character 24"],
+        ["8", "not valid JSON at character 23"],
     ]
     assert done.totals.rejected == 5
 
