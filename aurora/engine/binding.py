@@ -15,8 +15,8 @@ from aurora.engine.sinks.address import Sink, open_sink
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.address import check_source, open_source, read_table
+from aurora.engine.sources.receivers import Receiver
 from aurora.engine.sources.source import REJECTS
-from aurora.engine.sources.tcp import Receiver
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
 from aurora.engine.wagons import Job

@@ -1,5 +1,6 @@
 """Runs a network: starts its Spark query, and stops when the input ends."""
 
+import logging
 import re
 import shutil
 import threading
@@ -16,6 +17,7 @@ from aurora.engine.binding import Bound
 from aurora.engine.commit import BatchReport, Commits, Totals
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings
+from aurora.engine.sources.source import notices
 from aurora.engine.spark.session import LIGHT_JAVA, keep_log, spark_session
 from aurora.errors import AuroraError
 from aurora.network.network import Network
@@ -47,6 +49,8 @@ def run(
     finished = threading.Event()
 
     def watched(report: BatchReport) -> None:
+        for text in notices(report.places):
+            logging.getLogger("aurora").warning(text)
         if watch is not None:
             watch(report)
         if report.end:

@@ -122,11 +122,11 @@ def test_rejects_depend_on_the_fields_that_are_used(spark: SparkSession, tmp_pat
     ]
     rejects = [line.split(",")[2:4] for line in (tmp_path / "rejects.csv").read_text().splitlines()[1:]]
     assert rejects == [
-        ["3", "field bid.auction: string where number is expected"],
-        ["5", "'yesterday' is no timestamp[us]"],
-        ["6", "field bid: number where object is expected"],
-        ["7", "no JSON object"],
-        ["8", "Missing a comma or '}' after an object member."],
+        ["3", "field bid.auction: found a string where a bigint is expected"],
+        ["5", "field bid.at: 'yesterday' is not a timestamp"],
+        ["6", "field bid: found a number where a struct is expected"],
+        ["7", "not a JSON object"],
+        ["8", "not valid JSON at character 23"],
     ]
     assert done.totals.rejected == 5
 

@@ -52,8 +52,8 @@ def test_csv_with_quotes_nulls_and_bad_lines(tmp_path: Path, rows: int) -> None:
     assert [(row["a"], row["b"]) for row in found] == [(1, "two\nlines"), (2, None), (4, 'a,"b"'), (6, "end")]
     rejects = [reject for portion in portions for reject in portion.rejects]
     assert [(bad.line, bad.reason) for bad in rejects] == [
-        (5, "column 1: 'x' is no int32"),
-        (6, "column 3: '2020-13-01 00:00:00' is no timestamp[us]"),
+        (5, "field a: 'x' is not an int"),
+        (6, "field c: '2020-13-01 00:00:00' is not a timestamp"),
         (8, "expected 3 fields, found 2"),
     ]
     numbers = [number for portion in portions for number in portion.numbers.tolist()]

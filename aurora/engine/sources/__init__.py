@@ -1,1 +1,12 @@
-"""Where tuples come from: files, folders, sockets, memory. Each source reads straight into trains."""
+"""Where tuples come from: files, folders, sockets, pipes, memory. Each source reads straight into trains.
+
+- source: what every source can do; cursors, portions, rejects, notices
+- address: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, and what they open
+- files: files of CSV or JSON lines; folder: which files, in which order; text: their bytes, by place;
+  unpack: those of gzip
+- csv_records: what a record of CSV is; records: where records end; headers: the first line; lines: pieces of lines
+- parse: records into Arrow; careful: where some are bad; reasons: why; hints: what may be wrong all the same
+- spool: lines that cannot be asked for again; receivers: threads that take them from a socket or a pipe
+- parquet, parquet_piece: Parquet files, and the part that a task reads
+- memory, stored: rows in memory, and many of them through a file; paced: any source by the clock
+"""

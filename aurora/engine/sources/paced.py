@@ -8,7 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.source import Cursor, Piece, Portion, Source
+from aurora.engine.sources.source import (
+    NOTICE,
+    Cursor,
+    Piece,
+    Portion,
+    Source,
+    forget_before,
+    source_identity,
+)
 from aurora.errors import AuroraError
 
 __all__ = ["Paced", "PacedSource"]
@@ -55,6 +63,12 @@ class PacedSource:
     def live(self) -> bool:
         return self.wait
 
+    def identity(self) -> str:
+        return f"paced:{self.rate:g}:{self.wait}:{self.lose:g}:{source_identity(self.source)}"
+
+    def forget(self, cursor: Cursor) -> None:
+        forget_before(self.source, cursor["source"])
+
     def begin(self) -> Cursor:
         return {"row": 0, "source": self.source.begin(), "began": 0}
 
@@ -64,7 +78,8 @@ class PacedSource:
         if due <= cursor["row"]:
             return cursor
         reached = self.source.advance(cursor["source"], min(rows, due - cursor["row"]))
-        return {"row": reached["row"], "source": reached, "began": began}
+        notice = {NOTICE: reached[NOTICE]} if NOTICE in reached and reached != cursor["source"] else {}
+        return {"row": reached["row"], "source": reached, "began": began} | notice
 
     def finished(self, cursor: Cursor) -> bool:
         return self.source.finished(cursor["source"])

@@ -1,140 +1,131 @@
 """Parquet files: one, or the files of a folder in the order of their names."""
 
-from collections.abc import Iterator, Mapping
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, struct_fields
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.source import Cursor, Piece, Portion
+from aurora.engine.sources.folder import FileList
+from aurora.engine.sources.parquet_piece import BadFile, ParquetPiece, first_line, missing_field
+from aurora.engine.sources.source import Cursor, Piece, moved
+from aurora.engine.sources.text import FileText, mark_before
 from aurora.errors import AuroraError
 
-__all__ = ["ParquetFiles", "ParquetPiece"]
+__all__ = ["ParquetFiles"]
 
 
 @dataclass(frozen=True)
-class ParquetPiece:
-    path: str
-    offset: int
+class _File:
+    """How many rows a file has, or why it cannot be read."""
+
     rows: int
-    number: int
-
-    def read(self, schema: Schema) -> Portion:
-        """Only the row groups that hold its rows, and only the fields of the schema."""
-        file = pyarrow.parquet.ParquetFile(self.path)
-        groups, skipped, seen = [], 0, 0
-        for group in range(file.num_row_groups):
-            size = file.metadata.row_group(group).num_rows
-            if seen + size <= self.offset:
-                skipped += size
-            elif seen < self.offset + self.rows:
-                groups.append(group)
-            seen += size
-        table = file.read_row_groups(groups, columns=list(_paths(schema)), use_threads=False)
-        table = table.slice(self.offset - skipped, self.rows).select(list(schema.names)).cast(schema.arrow())
-        batches = table.combine_chunks().to_batches()
-        rows = batches[0] if batches else pa.RecordBatch.from_pylist([], schema.arrow())
-        return Portion(rows, np.arange(self.number, self.number + self.rows, dtype=np.int64))
-
-
-def _paths(fields: Mapping[str, pa.DataType], before: str = "") -> Iterator[str]:
-    """The columns of the file: what is inside structs by dotted names."""
-    for name, kind in fields.items():
-        if is_struct(kind) and kind.num_fields:
-            yield from _paths(struct_fields(kind), f"{before}{name}.")
-        else:
-            yield before + name
-
-
-def _missing(
-    fields: Mapping[str, pa.DataType], there: Mapping[str, pa.DataType], before: str = ""
-) -> str | None:
-    for name, kind in fields.items():
-        if name not in there:
-            return before + name
-        if is_struct(kind) and is_struct(there[name]):
-            inside = _missing(struct_fields(kind), struct_fields(there[name]), f"{before}{name}.")
-            if inside is not None:
-                return inside
-    return None
+    fault: str = ""
 
 
 @dataclass
 class ParquetFiles:
-    """A cursor is the number of the file, the row in it, and the rows before it in all files."""
+    """A cursor is the number of the file, the row in it, a mark of the file, and the rows before it in all files.
+
+    A file that cannot be read has no rows and is rejected when the cursor passes it.
+    """
 
     path: str
     schema: Schema
     follow: bool = False
     notes: str | None = None
-    _sizes: dict[str, int] = field(default_factory=dict)
+    _known: dict[str, _File] = field(default_factory=dict)
 
     @cached_property
-    def _folder(self) -> LineFiles:
-        return LineFiles(self.path, "parquet", self.schema, self.follow, self.notes)
+    def _files(self) -> FileList:
+        return FileList(self.path, self.follow, self.notes)
 
     @property
     def live(self) -> bool:
         return self.follow
 
+    def identity(self) -> str:
+        return f"parquet:{self.path}"
+
     def begin(self) -> Cursor:
-        return {"file": 0, "offset": 0, "row": 0}
+        return {"file": 0, "offset": 0, "row": 0, "mark": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        self._check(cursor)
         reached = self._advance(dict(cursor), rows)
-        if reached == cursor and self._folder.look_for_files():
+        if not moved(cursor, reached) and self._files.look():
             reached = self._advance(dict(cursor), rows)
-        return reached
+        return reached if moved(cursor, reached) else cursor
 
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
-        files = self._folder.known_files()
+        files = self._files.known()
         while rows > 0 and cursor["file"] < len(files):
-            left = self._size(files[cursor["file"]]) - cursor["offset"]
-            taken = min(left, rows)
+            file = self._file(files[cursor["file"]])
+            taken = min(file.rows - cursor["offset"], rows)
             rows -= taken
             cursor["row"] += taken
             cursor["offset"] += taken
-            if taken == left and cursor["file"] + 1 < len(files):
-                cursor.update(file=cursor["file"] + 1, offset=0)
-            elif taken == left:
+            if cursor["offset"] < file.rows:
                 break
+            cursor.update(file=cursor["file"] + 1, offset=0)
+        cursor["mark"] = self._mark(cursor)
         return cursor
 
+    def _mark(self, cursor: Cursor) -> int:
+        """The end of a Parquet file tells all its parts: another file has another one."""
+        if not cursor["offset"]:
+            return 0
+        text = FileText.of(self._files.known()[cursor["file"]])
+        return mark_before(text, text.size())
+
+    def _check(self, cursor: Cursor) -> None:
+        files = self._files.known()
+        path = files[cursor["file"]] if cursor["file"] < len(files) else self.path
+        if cursor["offset"] and (not os.path.exists(path) or self._mark(cursor) != cursor["mark"]):
+            raise AuroraError(
+                f"{path} is not the file any more of which {cursor['offset']:,} rows were read: it was replaced, "
+                "changed or removed, and cannot be read again; put the old one back, or start anew with --fresh"
+            )
+
     def finished(self, cursor: Cursor) -> bool:
-        files = self._folder.known_files()
-        at_end = cursor["file"] >= len(files) or (
-            cursor["file"] + 1 == len(files) and cursor["offset"] >= self._size(files[-1])
-        )
-        return not self.follow and at_end
+        return not self.follow and bool(cursor["file"] >= len(self._files.known()))
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))
-        files = self._folder.known_files()
+        self._check(start)
+        self._check(end)
+        files = self._files.known()
         pieces: list[Piece] = []
         file, offset, row = start["file"], start["offset"], start["row"]
-        while row < end["row"]:
-            taken = min(share, end["row"] - row, self._size(files[file]) - offset)
+        while (file, offset) < (end["file"], end["offset"]):
+            known = self._file(files[file])
+            if known.fault:
+                pieces.append(BadFile(files[file], known.fault))
+            taken = min(share, end["row"] - row, known.rows - offset)
             if taken:
                 pieces.append(ParquetPiece(files[file], offset, taken, row))
             row, offset = row + taken, offset + taken
-            if offset >= self._size(files[file]):
+            if offset >= known.rows:
                 file, offset = file + 1, 0
         return pieces
 
-    def _size(self, path: str) -> int:
-        if path not in self._sizes:
-            try:
-                metadata = pyarrow.parquet.read_metadata(path)
-            except (OSError, pa.ArrowInvalid) as fault:
-                raise AuroraError(f"cannot read Parquet file {path}: {str(fault).splitlines()[0]}") from None
-            own = metadata.schema.to_arrow_schema()
-            missing = _missing(self.schema, {field.name: field.type for field in own})
-            if missing is not None:
-                raise AuroraError(f"Parquet file {path} has no field {missing}")
-            self._sizes[path] = metadata.num_rows
-        return self._sizes[path]
+    def _file(self, path: str) -> _File:
+        if path not in self._known:
+            self._known[path] = _look_at(path, self.schema)
+        return self._known[path]
+
+
+def _look_at(path: str, schema: Schema) -> _File:
+    try:
+        metadata = pyarrow.parquet.read_metadata(path)
+        own = metadata.schema.to_arrow_schema()
+    except OSError as fault:
+        return _File(0, f"cannot be read: {fault.strerror or first_line(fault)}")
+    except pa.ArrowException as fault:
+        return _File(0, f"not a Parquet file: {first_line(fault)}")
+    missing = missing_field(schema, {column.name: column.type for column in own})
+    if missing is not None:
+        return _File(0, f"has no field {missing}; its fields are {', '.join(own.names)}")
+    return _File(metadata.num_rows)

@@ -1,10 +1,9 @@
-"""Bytes of CSV or JSON lines into Arrow; what cannot be read is told apart, line by line."""
+"""Bytes of CSV or JSON lines into Arrow: all records at once, or a fault."""
 
-import re
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -12,30 +11,151 @@ import pyarrow.json
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct, struct_fields
-from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.sources.csv_records import Csv
+from aurora.engine.sources.reasons import NO_OBJECT, Unreadable, csv_reason, json_reason, not_a
 
-__all__ = ["header_of", "parse_csv", "parse_json", "parse_records"]
+__all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json"]
 
 LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
-NO_OBJECT = "no JSON object"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What a parser raises where some record cannot be read.
+FAULTS = (
+    pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError, Unreadable,
+)  # fmt: skip
+# A date, a time, and where it counts from; the bare date 2020-01-01 ends like a zone and has none.
+ZONED = r"^.{11,}(Z|[+-]\d\d(:?\d\d)?)$"
+ZONE_TIME = pa.timestamp("us", tz="UTC")
 
-Ends = npt.NDArray[np.int64]
-Parser = Callable[[bytes], pa.RecordBatch]
+Reader = Callable[[bytes], pa.RecordBatch]
 
 
-def header_of(line: bytes, schema: Schema) -> list[str] | None:
-    """The columns of a CSV file if its first line names all fields of the schema; otherwise it is data."""
+class Parser(Protocol):
+    def __call__(self, data: bytes) -> pa.RecordBatch: ...
+
+    def explain(self, record: bytes) -> str:
+        """Why one record cannot be read; the same whatever was read before."""
+        ...
+
+
+class CsvParser:
+    """Reads good records, as csv_records.py defines them.
+
+    Times are read without a zone, which is fast, and where that fails as text, which takes both forms.
+    """
+
+    def __init__(self, schema: Schema, columns: tuple[str, ...], delimiter: str) -> None:
+        self._schema = schema
+        self._columns = columns
+        self._delimiter = delimiter
+        self._times = [name for name in schema.names if pa.types.is_timestamp(schema[name])]
+        self._plain = self._reader(_naive)
+        self._zoned = self._reader(lambda kind: pa.string() if pa.types.is_timestamp(kind) else kind)
+        self._first = self._plain
+
+    def __call__(self, data: bytes) -> pa.RecordBatch:
+        try:
+            return self._first(data)
+        except FAULTS:
+            if not self._times or self._first == self._zoned:
+                raise
+        batch = self._zoned(data)
+        # Files keep to one form: the next records are tried as text at once.
+        self._first = self._zoned
+        return batch
+
+    def explain(self, record: bytes) -> str:
+        reason = ""
+        for reader in (self._plain, self._zoned):
+            try:
+                reader(record)
+            except FAULTS as fault:
+                reason = csv_reason(fault, self._columns, self._schema)
+                if not any(reason.startswith(f"field {name}: '") for name in self._times):
+                    break
+        return reason
+
+    def _reader(self, read_as: Callable[[pa.DataType], pa.DataType]) -> Reader:
+        schema = self._schema
+        convert = pyarrow.csv.ConvertOptions(
+            column_types={name: read_as(schema[name]) for name in schema.names},
+            include_columns=list(schema.names),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+
+        def read(data: bytes) -> pa.RecordBatch:
+            data = Csv(self._delimiter).without_returns(data)
+            if data.startswith(BYTE_ORDER_MARK):
+                data = BYTE_ORDER_MARK + data  # Arrow drops one; that of the file was left out before.
+            options = pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=max(len(data) + 1, 1024), column_names=self._columns
+            )
+            style = pyarrow.csv.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=b'"' in data,
+                ignore_empty_lines=len(self._columns) > 1,
+            )
+            table = pyarrow.csv.read_csv(pa.BufferReader(data), options, style, convert)
+            for name in self._times:
+                place = table.schema.get_field_index(name)
+                if pa.types.is_string(table.schema.types[place]):
+                    table = table.set_column(place, name, _times(table.column(name), name))
+            return _one_batch(table, schema)
+
+        return read
+
+
+def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, delimiter: str = ",") -> CsvParser:
+    """Reads records with the given columns, which are those of the schema, in its order, unless given."""
+    return CsvParser(schema, columns or schema.names, delimiter)
+
+
+def _times(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """ISO 8601 with a zone, or without one, which means UTC."""
+    zoned = pc.match_substring_regex(texts, ZONED)
+    nothing = pa.scalar(None, pa.string())
     try:
-        cells = pyarrow.csv.read_csv(
-            pa.BufferReader(line), pyarrow.csv.ReadOptions(autogenerate_column_names=True),
-            convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False),
-        )  # fmt: skip
+        return pc.if_else(
+            zoned,
+            pc.if_else(zoned, texts, nothing).cast(ZONE_TIME),
+            pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us")).cast(ZONE_TIME),
+        )
     except pa.ArrowInvalid:
-        return None
-    names = [str(column[0].as_py()).strip() for column in cells.columns] if cells.num_rows == 1 else []
-    if len(set(names)) == len(names) and all(name in names for name in schema.names):
-        return names
-    return None
+        # Exact where one record is left, and that is where it is told.
+        value = next((text for text in texts.to_pylist() if text is not None), "")
+        raise Unreadable(not_a(name, value, ZONE_TIME)) from None
+
+
+class JsonParser:
+    """One object a line; other fields are ignored, missing ones are null.
+
+    So whether a line can be read depends on its being JSON and on the fields of the schema, and on nothing else.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        explicit = pa.schema([(name, _as_text(_naive(schema[name]))) for name in schema.names])
+        self._options = pyarrow.json.ParseOptions(
+            explicit_schema=explicit, unexpected_field_behavior="ignore"
+        )
+
+    def __call__(self, data: bytes) -> pa.RecordBatch:
+        _check_lines(data)
+        read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
+        table = pyarrow.json.read_json(pa.BufferReader(data), read, self._options)
+        return _one_batch(table.select(list(self._schema.names)), self._schema)
+
+    def explain(self, record: bytes) -> str:
+        try:
+            self(record)
+        except FAULTS as fault:
+            return json_reason(fault, record, self._schema)
+        return ""
+
+
+def parse_json(schema: Schema) -> JsonParser:
+    return JsonParser(schema)
 
 
 def _naive(kind: pa.DataType) -> pa.DataType:
@@ -45,43 +165,11 @@ def _naive(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
 
 
-def parse_csv(schema: Schema, columns: list[str] | None) -> Parser:
-    """Reads records with the given columns (those of the schema, in its order, if None)."""
-    names = columns or list(schema.names)
-    convert = pyarrow.csv.ConvertOptions(
-        column_types={name: _naive(schema[name]) for name in schema.names},
-        include_columns=list(schema.names),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-
-    def parse(data: bytes) -> pa.RecordBatch:
-        read = pyarrow.csv.ReadOptions(
-            use_threads=False, block_size=max(len(data) + 1, 1024), column_names=names
-        )
-        style = pyarrow.csv.ParseOptions(newlines_in_values=b'"' in data)
-        table = pyarrow.csv.read_csv(pa.BufferReader(data), read, style, convert)
-        return _one_batch(table, schema)
-
-    return parse
-
-
-def parse_json(schema: Schema) -> Parser:
-    """Reads one object a line; other fields are ignored, missing ones are null.
-
-    So whether a line can be read depends on its being JSON and on the fields of the schema, and on nothing else.
-    """
-    explicit = pa.schema([(name, _naive(schema[name])) for name in schema.names])
-    options = pyarrow.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
-
-    def parse(data: bytes) -> pa.RecordBatch:
-        _check_lines(data)
-        read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
-        table = pyarrow.json.read_json(pa.BufferReader(data), read, options)
-        return _one_batch(table.select(list(schema.names)), schema)
-
-    return parse
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """Arrow takes a date in JSON only as a number of days."""
+    if is_struct(kind):
+        return pa.struct([(name, _as_text(inner)) for name, inner in struct_fields(kind).items()])
+    return pa.string() if pa.types.is_date(kind) else kind
 
 
 def _check_lines(data: bytes) -> None:
@@ -103,7 +191,7 @@ def _check_lines(data: bytes) -> None:
     for place in odd.tolist():
         line = data[starts[place] : breaks[place]].strip()
         if not (line.startswith(b"{") and line.endswith(b"}")):
-            raise pa.ArrowInvalid(NO_OBJECT)
+            raise Unreadable(NO_OBJECT)
 
 
 def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:
@@ -120,72 +208,4 @@ def _check_there(column: pa.ChunkedArray, path: tuple[str, ...]) -> None:
         around = column.null_count
         column = pc.struct_field(column, name)
     if column.null_count > around:
-        raise pa.ArrowInvalid(f"field {'.'.join(path)} is missing")
-
-
-def parse_records(
-    data: bytes, ends: Ends, parser: Parser, schema: Schema, number: int, line: int, lines: Ends, file: str
-) -> Portion:
-    """All records at once; where that fails, halves, until the bad ones stand alone.
-
-    `ends` are the bytes after each record, `number` that of the first row in its source, `line` that of the first
-    line in its file, `lines` how many lines there are up to each record.
-    """
-    batches: list[pa.RecordBatch] = []
-    numbers: list[Ends] = []
-    rejects: list[Reject] = []
-    starts = np.concatenate([[0], ends[:-1]])
-    first_lines = np.concatenate([[0], lines[:-1]]) + line
-    pending = [(0, len(ends))] if len(ends) else []
-
-    def reject(place: int, part: bytes, reason: str) -> None:
-        text = part.rstrip(b"\r\n").decode("utf-8", "replace")
-        rejects.append(Reject(file, int(first_lines[place]), reason, text[:500]))
-
-    while pending:
-        low, high = pending.pop()
-        part = data[starts[low] : ends[high - 1]]
-        try:
-            batch = parser(part)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError) as fault:
-            if high - low == 1:
-                if part.strip():
-                    reject(low, part, _reason(fault))
-                continue
-            batch = None
-        if batch is not None and batch.num_rows == high - low:
-            batches.append(batch)
-            numbers.append(np.arange(low, high, dtype=np.int64) + number)
-        elif high - low == 1 and batch is not None and batch.num_rows:
-            reject(low, part, "more than one object on a line")
-        elif high - low > 1:
-            middle = (low + high) // 2
-            pending += [(middle, high), (low, middle)]
-    rejects.sort(key=lambda reject: reject.line)
-    if not batches:
-        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), tuple(rejects))
-    rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-    return Portion(rows, np.concatenate(numbers), tuple(rejects))
-
-
-def _reason(fault: Exception) -> str:
-    """Arrow's complaint about one record, in the words of its reader."""
-    text = str(fault).split("\n")[0]
-    columns = re.search(r"Expected (\d+) columns, got (\d+)", text)
-    if columns:
-        return f"expected {columns[1]} fields, found {columns[2]}"
-    value = re.search(
-        r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV )?conversion error to ([^:]+): invalid value '(.*)'",
-        text,
-    )
-    if value:
-        return f"column {int(value[1]) + 1}: '{value[3]}' is no {value[2]}"
-    value = re.search(r"Failed to convert JSON to ([^,]+), couldn't parse:(.*)", text)
-    if value:
-        return f"'{value[2]}' is no {value[1]}"
-    kinds = re.search(r"Column\(/(.*)\) changed from (\w+) to (\w+)", text)
-    if kinds:
-        return f"field {kinds[1].replace('/', '.')}: {kinds[3]} where {kinds[2]} is expected"
-    if "UTF8" in text or "utf-8" in text:
-        return "not UTF-8 text"
-    return re.sub(r"^(CSV|JSON) parse error: ", "", text).replace(" in row 0", "").strip()
+        raise Unreadable(f"field {'.'.join(path)} is missing")

@@ -1,58 +1,53 @@
-"""Where records end in a file of lines; a line break inside quotes does not end a CSV record."""
-
-import os
-from dataclasses import dataclass
+"""Where records end in a text: a look at it in large chunks, without parsing."""
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["NOTHING", "Scan", "scan"]
+from aurora.engine.sources.csv_records import Csv, Split, split_lines
+from aurora.engine.sources.text import Text
 
-CHUNK = 4 << 20
-Ends = npt.NDArray[np.int64]
+__all__ = ["NOTHING", "scan"]
 
+SMALL, LARGE = 1 << 16, 4 << 20
+# Most lines are shorter: so much is looked at first for each record that is wanted.
+USUAL = 128
 
-@dataclass(frozen=True)
-class Scan:
-    """The byte after each record, and how many lines there were up to it (more than one where records hold breaks)."""
-
-    ends: Ends
-    lines: Ends
+NOTHING = Split(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
-NOTHING = Scan(np.empty(0, np.int64), np.empty(0, np.int64))
+def scan(
+    text: Text, start: int, records: int, csv: Csv | None, complete: bool, stop: int | None = None
+) -> Split:
+    """Finds up to `records` records from byte `start` on, of lines alone without `csv`; ends are bytes of the text.
 
-
-def scan(path: str, start: int, records: int, quotes: bool, complete: bool, stop: int | None = None) -> Scan:
-    """Finds up to `records` records from byte `start` on; the last needs no line break if the file is complete."""
-    size = os.path.getsize(path) if stop is None else stop
-    ends: list[Ends] = []
-    lines: list[Ends] = []
-    found = line = 0
-    place = start
-    inside = False
-    with open(path, "rb") as file:
-        file.seek(start)
-        while place < size and found < records:
-            data = file.read(min(CHUNK, size - place))
-            if not data:
-                break
-            breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
-            number = np.arange(line + 1, line + 1 + len(breaks))
-            line += len(breaks)
-            if quotes and (inside or b'"' in data):
-                marks = np.flatnonzero(np.frombuffer(data, np.uint8) == 34)
-                open_ = (np.searchsorted(marks, breaks) + inside) % 2 == 1
-                breaks, number = breaks[~open_], number[~open_]
-                inside = (len(marks) + inside) % 2 == 1
-            ends.append(breaks + place + 1)
-            lines.append(number)
-            found += len(breaks)
-            place += len(data)
-    all_ends = np.concatenate([*ends, np.empty(0, np.int64)])[:records]
-    all_lines = np.concatenate([*lines, np.empty(0, np.int64)])[:records]
-    last = int(all_ends[-1]) if len(all_ends) else start
-    if complete and found < records and place >= size and last < size:
-        all_ends = np.append(all_ends, size)
-        all_lines = np.append(all_lines, line + 1)
-    return Scan(all_ends, all_lines)
+    The last one needs no line break if the text is complete.
+    """
+    size = text.size() if stop is None else stop
+    found: list[Split] = []
+    number = lines = 0
+    place, held = start, b""
+    chunk = min(LARGE, max(SMALL, records * USUAL))
+    while number < records and place + len(held) < size:
+        begins = place + len(held)
+        data = held + text.read(begins, min(size, begins + chunk))
+        if len(data) == len(held):
+            break
+        final = complete and place + len(data) >= size
+        part = csv.split(data, final) if csv else split_lines(data, final)
+        if len(part.ends):
+            found.append(Split(part.ends + place, part.lines + lines, part.bad))
+            number += len(part.ends)
+            lines += int(part.lines[-1])
+            used = int(part.ends[-1])
+            place, held = place + used, data[used:]
+        else:
+            held = data
+        # A record that is longer than all this is not looked at in many small steps.
+        chunk = max(min(LARGE, chunk * 4), len(held))
+    if not found:
+        return NOTHING
+    joined = Split(
+        np.concatenate([part.ends for part in found]),
+        np.concatenate([part.lines for part in found]),
+        np.concatenate([part.bad for part in found]),
+    )
+    return joined.chosen(slice(records))

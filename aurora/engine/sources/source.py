@@ -9,10 +9,25 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 
-__all__ = ["REJECTS", "Cursor", "Piece", "Portion", "Reject", "Source"]
+__all__ = [
+    "NOTICE",
+    "REJECTS",
+    "Cursor",
+    "Piece",
+    "Portion",
+    "Reject",
+    "Source",
+    "forget_before",
+    "moved",
+    "noticed",
+    "notices",
+    "source_identity",
+]
 
 # A place in a source; it is kept in Spark's offset log, so it is plain JSON. Every cursor has "row": rows before it.
+# One may have a "notice": something that the user of the run should know about the way to this place.
 Cursor = dict[str, Any]
+NOTICE = "notice"
 
 REJECTS = Schema.parse("source string, file string, line bigint, reason string, text string")
 
@@ -46,7 +61,11 @@ class Piece(Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """What a network may read from; one of your own is given to `run` as an object."""
+    """What a network may read from; one of your own is given to `run` as an object.
+
+    It may have two methods more: `identity() -> str`, what tells it from other sources, so that a run does not go on
+    with another one; and `forget(cursor)`, called when nothing before that place will be asked for again.
+    """
 
     @property
     def live(self) -> bool:
@@ -66,3 +85,33 @@ class Source(Protocol):
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         """About `number` pieces that together are what lies between the places."""
         ...
+
+
+def source_identity(source: Source) -> str:
+    """What tells a source from others; two with the same identity are taken for one."""
+    own = getattr(source, "identity", None)
+    return str(own()) if callable(own) else f"{type(source).__module__}.{type(source).__qualname__}"
+
+
+def forget_before(source: Source, cursor: Cursor) -> None:
+    """Tells the source, if it wants to know, that all before the cursor is done with."""
+    forget = getattr(source, "forget", None)
+    if callable(forget):
+        forget(cursor)
+
+
+def moved(before: Cursor, after: Cursor) -> bool:
+    """Whether two cursors are different places; what was noticed on the way is left out."""
+    keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form"}
+    return any(before.get(key, 0) != after.get(key, 0) for key in keys)
+
+
+def noticed(cursor: Cursor, notice: str) -> None:
+    """Adds a sentence for the user to a cursor."""
+    if notice:
+        cursor[NOTICE] = f"{cursor[NOTICE]}; {notice}" if NOTICE in cursor else notice
+
+
+def notices(places: dict[str, Cursor]) -> list[str]:
+    """What a batch that ended at these places, by input, has to tell."""
+    return [f"input {name}: {place[NOTICE]}" for name, place in places.items() if NOTICE in place]

@@ -135,7 +135,11 @@ class TrainReader(DataSourceStreamReader):
         yield from carry_out(partition, admission.job.open(), len(admission.sources))
 
     def commit(self, end: dict[str, Any]) -> None:
-        pass
+        """Spark asks for nothing before this place again."""
+        from aurora.engine.sources.source import forget_before
+
+        for name, source in self._admission.open().sources.items():
+            forget_before(source, end["inputs"][name])
 
     def stop(self) -> None:
         pass

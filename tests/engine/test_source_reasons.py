@@ -1,0 +1,186 @@
+"""Headers, times, reasons and hints: what is read, and what is said where it cannot be."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aurora import AuroraError, Schema
+from aurora.engine.sources.address import open_source
+from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.parse import parse_csv, parse_json
+from aurora.engine.sources.source import Portion, notices
+from tests.engine.test_sources import drained, rows_of
+
+PEOPLE = Schema.parse("Name string, City string")
+TIMED = Schema.parse("n int, at timestamp, d date")
+
+
+def read(path: Path, schema: Schema, rows: int = 100) -> list[Portion]:
+    return drained(LineFiles(str(path), "csv", schema), schema, rows)
+
+
+def rejects_of(portions: list[Portion]) -> list[tuple[int, str]]:
+    return [(bad.line, bad.reason) for portion in portions for bad in portion.rejects]
+
+
+@pytest.mark.parametrize("header", ["name,city", "NAME,CITY", "Name,City", " Name , city", '"name","city"'])
+def test_a_header_may_be_in_another_case(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(f"{header}\nAnn,Bonn\n")
+    assert rows_of(read(path, PEOPLE)) == [{"Name": "Ann", "City": "Bonn"}]
+
+
+def test_case_tells_fields_apart_where_only_case_does(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    schema = Schema.parse("a int, A int")
+    path.write_text("A,a\n1,2\n")
+    assert rows_of(read(path, schema)) == [{"a": 2, "A": 1}]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("name,town", "in.csv: line 1 looks like a header but lacks field City; found name, town; rename"),
+        ("City", "looks like a header but lacks field Name; found City"),
+        ("Name,City,Name", "the header names field Name twice"),
+    ],
+)
+def test_a_header_that_lacks_a_field_is_a_fault_before_anything_starts(
+    tmp_path: Path, header: str, message: str
+) -> None:
+    (tmp_path / "in.csv").write_text(f"{header}\nAnn,Bonn\n")
+    with pytest.raises(AuroraError, match=message):
+        open_source("r", f"csv:{tmp_path}/in.csv", PEOPLE, False, tmp_path)
+
+
+def test_an_address_may_say_whether_there_is_a_header(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("name,town\nAnn,Bonn\n")
+    source, _ = open_source("r", f"csv:{tmp_path}/in.csv?header=false", PEOPLE, False, tmp_path)
+    assert rows_of(drained(source, PEOPLE, 9))[0] == {"Name": "name", "City": "town"}
+    (tmp_path / "in.csv").write_text("1,2\nAnn,Bonn\n")
+    with pytest.raises(AuroraError, match="lacks field Name, City; found 1, 2"):
+        open_source("r", f"csv:{tmp_path}/in.csv?header=true", PEOPLE, False, tmp_path)
+
+
+def test_data_with_the_name_of_a_field_is_data(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("City,1\nx,y\n")
+    assert rows_of(read(path, PEOPLE))[0] == {"Name": "City", "City": "1"}
+
+
+def test_a_header_of_other_names_is_told_where_it_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("soldier,when\n1,x\n")
+    assert rejects_of(read(path, Schema.parse("Sid int, Time int"), 1)) == [
+        (1, "field Sid: 'soldier' is not an int; if line 1 is a header, let it name all fields: Sid, Time"),
+        (2, "field Time: 'x' is not an int"),
+    ]
+
+
+FORMS = {
+    "2025-11-01": datetime(2025, 11, 1),
+    "2025-11-01 12:30": datetime(2025, 11, 1, 12, 30),
+    "2025-11-01T12:30:05": datetime(2025, 11, 1, 12, 30, 5),
+    "2025-11-01 12:30:05.25": datetime(2025, 11, 1, 12, 30, 5, 250_000),
+    "2025-11-01T12:30:05.123456Z": datetime(2025, 11, 1, 12, 30, 5, 123_456),
+    "2025-11-01T12:00:00Z": datetime(2025, 11, 1, 12),
+    "2025-11-01T12:00:00+01:00": datetime(2025, 11, 1, 11),
+    "2025-11-01 12:00:00-0230": datetime(2025, 11, 1, 14, 30),
+    "2025-11-01T12:00+01": datetime(2025, 11, 1, 11),
+}
+
+
+@pytest.mark.parametrize(("text", "moment"), FORMS.items())
+def test_times_with_and_without_a_zone(text: str, moment: datetime) -> None:
+    expected = {"n": 1, "at": moment.replace(tzinfo=UTC), "d": None}
+    assert parse_csv(TIMED)(f"1,{text},\n".encode()).to_pylist() == [expected]
+    assert parse_json(TIMED)(f'{{"n": 1, "at": "{text}"}}\n'.encode()).to_pylist() == [expected]
+
+
+NUMBER = st.sampled_from(["1", "01", "11", "60", "2025", "-01"])
+TIME = st.one_of(
+    st.sampled_from(list(FORMS)),
+    st.from_regex(r"\A20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.]{2,12}(Z|[+-][0-9:]{1,6})?)?\Z"),
+    st.lists(NUMBER | st.sampled_from(list("-:T Z+.")), max_size=9).map("".join),
+)
+
+
+@given(st.lists(TIME, min_size=1, max_size=6))
+@settings(deadline=None, max_examples=300)
+def test_csv_and_json_read_the_same_times(texts: list[str]) -> None:
+    def values(parse: Any, lines: list[str]) -> list[Any]:
+        found = []
+        for line in lines:
+            try:
+                found += parse((line + "\n").encode()).to_pylist()
+            except (pa.ArrowInvalid, ValueError):
+                found.append(None)
+        return found
+
+    schema = Schema.parse("n int, at timestamp")
+    kept = [text for text in texts if text]
+    csv = values(parse_csv(schema), [f"1,{text}" for text in kept])
+    assert csv == values(parse_json(schema), [f'{{"n": 1, "at": "{text}"}}' for text in kept])
+    if None not in csv and kept:
+        assert values(parse_csv(schema), ["\n".join(f"1,{text}" for text in kept)]) == csv
+
+
+def test_dates_are_text_in_csv_and_in_json() -> None:
+    day = {"n": 1, "at": None, "d": datetime(2025, 11, 1).date()}
+    assert parse_csv(TIMED)(b"1,,2025-11-01\n").to_pylist() == [day]
+    assert parse_json(TIMED)(b'{"n": 1, "d": "2025-11-01"}\n').to_pylist() == [day]
+    assert parse_json(TIMED).explain(b'{"n": 1, "d": "2025-13-01"}') == "field d: '2025-13-01' is not a date"
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("x,2025-11-01T12:00:00Z,", "field n: 'x' is not an int"),
+        ("1,noon,", "field at: 'noon' is not a timestamp"),
+        ("1,2025-11-01T12:00:00Q,2025-01-01", "field at: '2025-11-01T12:00:00Q' is not a timestamp"),
+        ("1,2025-11-01T12:00:00Z,soon", "field d: 'soon' is not a date"),
+        ("99999999999,,", "field n: '99999999999' is not an int"),
+        ("1,", "expected 3 fields, found 2"),
+    ],
+)
+def test_reasons_name_the_field(tmp_path: Path, rows: int, line: str, reason: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(f"7,2025-11-01,\n{line}\n8,2025-11-01T00:00:00Z,\n")
+    portions = read(path, TIMED, rows)
+    assert [row["n"] for row in rows_of(portions)] == [7, 8]
+    assert rejects_of(portions) == [(2, reason)]
+
+
+def test_text_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"Ann,B\xf6nn\nBob,Ulm\n")
+    assert rejects_of(read(path, PEOPLE)) == [(1, "field City: not UTF-8 text")]
+
+
+def test_a_field_that_no_line_of_json_has_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"name": "x", "City": "y"}\n' * 3)
+    source = LineFiles(str(path), "json", PEOPLE)
+    first = source.advance(source.begin(), 1)
+    told = notices({"people": first})
+    assert told == ["input people: field Name: not in the first 3 lines of in.jsonl, which has name, City"]
+    assert notices({"people": source.advance(first, 1)}) == []
+    path.write_text('{"Name": "x"}\n{"City": "y"}\n')
+    whole = LineFiles(str(path), "json", PEOPLE)
+    assert notices({"people": whole.advance(whole.begin(), 1)}) == []
+
+
+def test_no_reason_is_arrows_own() -> None:
+    schema = Schema.parse("a int, b boolean, c double, d date, e timestamp, f string")
+    good = ["1", "true", "1.5", "2025-01-01", "2025-01-01", "x"]
+    for at, name in enumerate(schema.names[:-1]):
+        cells = [*good[:at], "?", *good[at + 1 :]]
+        reason = parse_csv(schema).explain((",".join(cells) + "\n").encode())
+        assert re.fullmatch(rf"field {name}: '\?' is not an? \w+", reason)
