@@ -78,6 +78,45 @@ def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
         assert not re.search(r"^\s*(?:import|from) pyspark", path.read_text(), re.MULTILINE), path
 
 
+BOXES = ("aggregate", "bsort", "filter", "join", "lookup", "map", "resample", "union", "user", "wait")
+# Where boxes are made, and where those that Spark has columns for are translated.
+KNOW_BOXES = {"network/boxes.py", "network/relations.py", "engine/columns.py"}
+
+
+@pytest.mark.parametrize("room", ["network", "engine"])
+def test_boxes_are_known_by_what_they_say(room: str) -> None:
+    """Who plans or runs boxes asks them; none is recognised by its class, so none is forgotten."""
+    classes = {f"aurora.algebra.{name}" for name in BOXES}
+    for path in modules(room):
+        where = str(path.relative_to(ROOT))
+        assert where in KNOW_BOXES or not imported(path) & classes, f"{where} knows a class of boxes"
+        asked = [found for found in ladders(path) if found in OPERATORS or found == "Operator"]
+        assert asked == [], f"{where} asks whether a box is one of {asked}"
+
+
+OPERATORS = {
+    node.name
+    for name in BOXES
+    for node in ast.parse((ROOT / "algebra" / f"{name}.py").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ClassDef)
+}
+
+
+def ladders(path: Path) -> list[str]:
+    """The names of the classes that a module tells apart by isinstance or by a class pattern."""
+    found: list[ast.expr] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            found.append(node.args[1])
+        elif isinstance(node, ast.MatchClass):
+            found.append(node.cls)
+    return [each.id for expression in found for each in ast.walk(expression) if isinstance(each, ast.Name)]
+
+
 def test_the_public_names_are_those_of_the_manual() -> None:
     manual = (ROOT.parent / "docs" / "python.md").read_text()
     table = manual.split("\n## The names\n")[1].split("\n## ")[0]

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer, needs_of_text
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, Bounds, admit, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.values import from_values, least, order_codes, smallest
@@ -99,6 +101,17 @@ class Aggregate:
     @property
     def partition(self) -> Partition | None:
         return (self.order.group_by,)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(timeout=self.timeout, functions=self.reducer.user_functions)
+
+    def keeps(self, port: str) -> Keeps:
+        return (keeps_fields(self.order.group_by),)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        opening = needs_of_text([] if self.predicate is None else [self.predicate])
+        return (merge(needs_of_reducer(self.reducer), opening, needs_of_order(self.order)),)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] + 1

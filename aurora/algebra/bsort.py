@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs, merge, needs_of_order
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import out_of_order, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.values import least, order_codes, to_values
@@ -54,6 +56,16 @@ class BSort:
     @property
     def partition(self) -> Partition | None:
         return (self.order.group_by,)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(passes=True)
+
+    def keeps(self, port: str) -> Keeps:
+        return (keeps_fields(self.schema.names),)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        return (merge(given, needs_of_order(self.order)),)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * inputs[0] + 1

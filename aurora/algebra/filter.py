@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs, merge, needs_of_text
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -53,6 +55,16 @@ class Filter:
     @property
     def partition(self) -> Partition | None:
         return None
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(passes=True)
+
+    def keeps(self, port: str) -> Keeps:
+        return (keeps_fields(self.input.names),)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        return (merge(given, needs_of_text(self.predicates)),)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0]

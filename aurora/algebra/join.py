@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.operator import Partition
+from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_sides
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, Bounds, admit, read_bounds, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import (
@@ -85,6 +86,19 @@ class Join:
             if left in self.left_order.group_by and right in self.right_order.group_by
         ]
         return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits()
+
+    def keeps(self, port: str) -> Keeps:
+        names = self.outputs[port].names
+        sides = (self.left.names, names[: len(self.left)]), (self.right.names, names[len(self.left) :])
+        return tuple(dict(zip(own, given, strict=True)) for own, given in sides)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        left, right = needs_of_sides(self.left, self.right, self.predicate, given)
+        return merge(left, needs_of_order(self.left_order)), merge(right, needs_of_order(self.right_order))
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * max(inputs) + 1

@@ -1,13 +1,14 @@
 """Join with a static table: a table is a window of infinite size, so nothing is ordered and nothing forgotten."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.operator import Partition
+from aurora.algebra.needs import Needs, needs_of_sides
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
@@ -52,6 +53,20 @@ class Lookup:
     @property
     def partition(self) -> Partition | None:
         return None
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(with_table=lambda rows: replace(self, rows=rows))
+
+    def keeps(self, port: str) -> Keeps:
+        names = self.outputs[port].names
+        own = names[len(self.table) :] if self.table_is_left else names[: len(self.stream)]
+        return (dict(zip(self.stream.names, own, strict=True)),)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        if self.table_is_left:
+            return (needs_of_sides(self.table, self.stream, self.predicate, given)[1],)
+        return (needs_of_sides(self.stream, self.table, self.predicate, given)[0],)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] + 1

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.operator import Partition
+from aurora.algebra.needs import Needs, needs_of_text
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -43,6 +44,18 @@ class Map:
     @property
     def partition(self) -> Partition | None:
         return None
+
+    @property
+    def traits(self) -> Traits:
+        return Traits()
+
+    def keeps(self, port: str) -> Keeps:
+        # A field that is repeated under several names is known by the first.
+        named = ((expression.is_field, name) for name, expression in reversed(self.fields))
+        return ({field: name for field, name in named if field is not None},)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        return (needs_of_text(expression for _, expression in self.fields),)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0]

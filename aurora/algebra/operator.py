@@ -1,16 +1,42 @@
-"""What every box can do, whatever it computes."""
+"""What every box can do, whatever it computes, and what it says of itself: planning knows boxes by that alone."""
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+import pyarrow as pa
+
+from aurora.algebra.needs import Needs
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 
-__all__ = ["Operator", "Partition"]
+__all__ = ["Keeps", "Operator", "Partition", "Traits"]
 
 # For each input the fields by which its tuples may be spread over buckets (any subset will do, position by position
 # the same for all inputs); None for an input that every bucket must see whole. No partition at all: no state.
 Partition = tuple[tuple[str, ...] | None, ...]
+
+# For each input that is a stream: its fields whose values an output still holds, and how they are called there.
+Keeps = tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What holds for a box whatever its schemas are.
+
+    `passes`: its tuples are those of its first input, with all their fields. `uniform`: its inputs have one schema.
+    `timeout`: milliseconds of local time after which it does something by itself. `relations`: the names of those it
+    shares with other boxes. `functions`: those that its user wrote. `with_table` gives the box with the rows of its
+    table, where one of its inputs is a table.
+    """
+
+    passes: bool = False
+    uniform: bool = False
+    timeout: int | None = None
+    relations: tuple[str, ...] = ()
+    functions: tuple[Callable[..., Any], ...] = ()
+    with_table: Callable[[pa.RecordBatch], "Operator"] | None = None
 
 
 class Operator(Protocol):
@@ -23,6 +49,21 @@ class Operator(Protocol):
 
     @property
     def partition(self) -> Partition | None: ...
+
+    @property
+    def traits(self) -> Traits: ...
+
+    def keeps(self, port: str) -> Keeps:
+        """Which fields of its inputs every tuple at an output port holds unchanged.
+
+        A box without state makes each tuple from one tuple of one input. One with state makes it where tuples of
+        its key meet, and the fields are those of that key.
+        """
+        ...
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        """What it looks at of each input that is a stream, where so much of its outputs is looked at."""
+        ...
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         """How many lines the keys of the output have, from those of the inputs."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.values import beyond, least, order_codes, shift, to_values
@@ -79,6 +81,17 @@ class Resample:
     @property
     def partition(self) -> Partition | None:
         return None, self.right_order.group_by
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(functions=self.reducer.user_functions)
+
+    def keeps(self, port: str) -> Keeps:
+        return {}, keeps_fields(self.right_order.group_by)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        right = merge(needs_of_reducer(self.reducer), needs_of_order(self.right_order))
+        return needs_of_order(self.left_order), right
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + 2

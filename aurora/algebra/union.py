@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -46,6 +48,16 @@ class Union:
     @property
     def partition(self) -> Partition | None:
         return None
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(uniform=True)
+
+    def keeps(self, port: str) -> Keeps:
+        return (keeps_fields(self.schema.names),) * self.inputs
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        return (given,) * self.inputs
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + 1

@@ -1,6 +1,6 @@
 """A box whose kernel its user writes, with named state, several outputs, and relations shared with other boxes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import Declared, declare, keeps_declared
+from aurora.algebra.needs import Needs
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
@@ -45,6 +47,8 @@ class UserBox:
     An input whose key is None is seen whole by every bucket. A stateless box has no key: each of its tuples is
     answered by itself, wherever it is.
 
+    `kept` are the fields of the key that an output still holds, unchanged; what is not declared is not relied upon.
+
     A relation is a named Arrow batch of the box's key, or several called name/part, kept in `turn.relations`; boxes
     with one key may share it, and see each other's updates in the order of the network.
 
@@ -68,6 +72,7 @@ class UserBox:
     key: tuple[tuple[str, ...] | None, ...]
     relations: tuple[str, ...] = ()
     stateless: bool = False
+    kept: Declared = ()
 
     @classmethod
     def of(
@@ -79,6 +84,7 @@ class UserBox:
         relations: tuple[str, ...] = (),
         stateless: bool = False,
         where: str = "user box",
+        keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
     ) -> "UserBox":
         if not outputs:
             raise AuroraError(f"{where}: needs one output or more")
@@ -96,7 +102,8 @@ class UserBox:
             raise AuroraError(f"{where}: one input or more needs a key; the others may be seen whole")
         if stateless and (key or relations):
             raise AuroraError(f"{where}: a stateless box has neither key nor relations")
-        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations, stateless)
+        kept = declare(keeps, inputs, outputs, None if stateless else keys, where)
+        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations, stateless, kept)
 
     @property
     def outputs(self) -> dict[str, Schema]:
@@ -105,6 +112,17 @@ class UserBox:
     @property
     def partition(self) -> Partition | None:
         return None if self.stateless else self.key
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(relations=self.relations, functions=(self.kernel,))
+
+    def keeps(self, port: str) -> Keeps:
+        return keeps_declared(self.kept, port, self.inputs, self.partition)
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        # A kernel may look at everything.
+        return (None,) * len(self.inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + (2 if len(inputs) > 1 else 1)

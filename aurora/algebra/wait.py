@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aurora.algebra.operator import Partition
+from aurora.algebra.keeps import keeps_fields
+from aurora.algebra.needs import Needs, merge, needs_of_order
+from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.values import least, to_values
@@ -56,6 +58,17 @@ class Wait:
     @property
     def partition(self) -> Partition | None:
         return self.order.group_by, self.order.group_by
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(passes=True)
+
+    def keeps(self, port: str) -> Keeps:
+        return keeps_fields(self.schema.names), {}
+
+    def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
+        own = Order(self.on, group_by=self.order.group_by)
+        return merge(given, needs_of_order(own)), needs_of_order(self.order)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * max(inputs) + 1

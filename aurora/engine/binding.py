@@ -59,13 +59,14 @@ class Bound:
                 raise AuroraError(f"input {name} has no source; add --source {name}=csv:PATH")
             check_source(name, sources[name])
         opened |= _rejects_sink(opened, settings)
-        checkpoint = open_checkpoint(plan, opened, settings)
         tables = {
             name: read_table(name, sources[name], entry.schema)
             for name, entry in network.inputs.items()
             if entry.static
         }
+        # Before the checkpoint is looked at: a run that goes on must have the same tables.
         plan = plan.with_tables(tables)
+        checkpoint = open_checkpoint(plan, opened, settings)
         notes = checkpoint / "sources"
         notes.mkdir(parents=True, exist_ok=True)
         streams, receivers = {}, []

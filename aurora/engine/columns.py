@@ -1,7 +1,8 @@
 """Networks without order-sensitive boxes as plain Spark columns: DataFrames in, DataFrames out, batch or streaming."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, coalesce, col, expr, lit
@@ -42,23 +43,17 @@ def columns(network: Network, inputs: Mapping[str, DataFrame]) -> dict[str, Data
 
 
 def _applied(box: Box, frames: list[DataFrame]) -> dict[Port, DataFrame]:
-    operator = box.operator
-    if isinstance(operator, Filter):
-        return {Port(box.name, port): frame for port, frame in _routed(operator, frames[0]).items()}
-    if isinstance(operator, Map):
-        fields = [expr(expression.spark_sql()).alias(name) for name, expression in operator.fields]
-        return {Port(box.name, "1"): frames[0].select(*fields)}
-    if isinstance(operator, Union):
-        return {Port(box.name, "1"): reduce(lambda one, two: one.unionAll(two), frames)}
-    if isinstance(operator, Lookup):
-        return {Port(box.name, "1"): _joined(operator, frames)}
-    raise AuroraError(
-        f"box {box.name}: a {box.kind} needs arrival order; run the network with aurora.run instead"
-    )
+    translate = TRANSLATIONS.get(type(box.operator))
+    if translate is None:
+        raise AuroraError(
+            f"box {box.name}: its kind, {box.kind}, needs arrival order; run the network with aurora.run instead"
+        )
+    return {Port(box.name, port): frame for port, frame in translate(box.operator, frames).items()}
 
 
-def _routed(operator: Filter, frame: DataFrame) -> dict[str, DataFrame]:
+def _routed(operator: Filter, frames: list[DataFrame]) -> dict[str, DataFrame]:
     """First match wins; null does not match."""
+    (frame,) = frames
     routed = {}
     left: Column | None = None
     for port, predicate in zip(operator.ports, operator.predicates, strict=False):
@@ -70,15 +65,32 @@ def _routed(operator: Filter, frame: DataFrame) -> dict[str, DataFrame]:
     return routed
 
 
-def _joined(operator: Lookup, frames: list[DataFrame]) -> DataFrame:
+def _mapped(operator: Map, frames: list[DataFrame]) -> dict[str, DataFrame]:
+    fields = [expr(expression.spark_sql()).alias(name) for name, expression in operator.fields]
+    return {"1": frames[0].select(*fields)}
+
+
+def _united(operator: Union, frames: list[DataFrame]) -> dict[str, DataFrame]:
+    return {"1": reduce(lambda one, two: one.unionAll(two), frames)}
+
+
+def _joined(operator: Lookup, frames: list[DataFrame]) -> dict[str, DataFrame]:
     left, right = frames
     left, right = (broadcast(left), right) if operator.table_is_left else (left, broadcast(right))
     joined = left.alias("left").join(right.alias("right"), expr(operator.predicate.spark_sql()))
     names = iter(operator.outputs["1"].names)
     sides = [("left", frames[0].columns), ("right", frames[1].columns)]
-    return joined.select(
-        *(col(f"{side}.{_quoted(name)}").alias(next(names)) for side, own in sides for name in own)
-    )
+    fields = (col(f"{side}.{_quoted(name)}").alias(next(names)) for side, own in sides for name in own)
+    return {"1": joined.select(*fields)}
+
+
+# The boxes that Spark has columns for: what they do to their inputs, by output port.
+TRANSLATIONS: dict[type[Any], Callable[[Any, list[DataFrame]], dict[str, DataFrame]]] = {
+    Filter: _routed,
+    Map: _mapped,
+    Union: _united,
+    Lookup: _joined,
+}
 
 
 def _quoted(name: str) -> str:

@@ -1,17 +1,17 @@
 """How a network runs: boxes fused into stages, and the streams that enter each stage, spread over buckets."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from aurora.algebra.lookup import Lookup
-from aurora.algebra.map import Map
-from aurora.algebra.resample import Resample
+import pyarrow as pa
+
+from aurora.algebra.operator import Operator
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.union import Union
-from aurora.algebra.user import UserBox
+from aurora.engine.fingerprint import describe
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Network, Port
 
-__all__ = ["Entry", "Plan", "Stage", "plan_network"]
+__all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
 
 # The fields whose values decide the bucket; None where every bucket gets the whole stream.
 Spread = tuple[str, ...] | None
@@ -44,12 +44,14 @@ class Plan:
     entries: tuple[Entry, ...]
     outputs: tuple[tuple[str, Port], ...]
     made_in: dict[Port, int]
+    # The fields of a stream that say in which bucket its stage has made a tuple; None where none do.
+    bucket_fields: dict[Port, Spread]
     schemas: dict[Port, Schema]
     depths: dict[Port, int]
 
     @property
     def has_timeouts(self) -> bool:
-        return any(getattr(box.operator, "timeout", None) is not None for s in self.stages for box in s.boxes)
+        return any(box.operator.traits.timeout is not None for s in self.stages for box in s.boxes)
 
     def in_order(self, output: str) -> bool:
         """Whether each train of an output is all before or all behind the others of its batch."""
@@ -58,36 +60,34 @@ class Plan:
             return len(self.inputs) == 1
         return all(entry.spread == () for entry in self.entries if entry.stage == made)
 
-    def with_tables(self, tables: dict[str, object]) -> "Plan":
+    def with_tables(self, tables: Mapping[str, pa.RecordBatch]) -> "Plan":
         """The plan with the rows of its static tables, which ride inside the boxes that use them."""
-        stages = []
-        for stage in self.stages:
-            boxes = []
-            for box in stage.boxes:
-                if isinstance(box.operator, Lookup):
-                    name = str(box.spec["left" if box.operator.table_is_left else "right"])
-                    box = replace(box, operator=replace(box.operator, rows=tables[name]))
-                boxes.append(box)
-            stages.append(replace(stage, boxes=tuple(boxes)))
+        stages = [
+            replace(stage, boxes=tuple(self._with_table(box, tables) for box in stage.boxes))
+            for stage in self.stages
+        ]
         return replace(self, stages=tuple(stages))
 
+    def _with_table(self, box: Box, tables: Mapping[str, pa.RecordBatch]) -> Box:
+        with_table = box.operator.traits.with_table
+        if with_table is None:
+            return box
+        # The input that is no stream of the plan.
+        (name,) = (port.box for port in box.inputs if port not in self.schemas)
+        return replace(box, operator=with_table(tables[name]))
+
     def fingerprint(self) -> str:
-        """What must not change between a run and its continuation."""
+        """What must not change between a run and its continuation: inputs, boxes with all that they were given, also
+        the rows of their tables once these are there, and how tuples are spread, since state lies by that."""
         boxes = [
-            f"{stage.number} {box.name} {box.kind} {[str(p) for p in box.inputs]} {_settled(box)}"
+            f"{stage.number} {box.name} {box.kind} {_names(box.inputs)} {describe(box.operator)}"
             for stage in self.stages
             for box in stage.boxes
         ]
-        return "\n".join([self.name, *(f"{name} {schema}" for name, schema in self.inputs), *boxes])
-
-
-def _settled(box: Box) -> str:
-    return str(
-        {
-            key: value if isinstance(value, str | int | float | list | dict) else ""
-            for key, value in box.spec.items()
-        }
-    )
+        entries = [f"{entry.port} into {entry.stage} by {entry.spread}" for entry in self.entries]
+        inputs = [f"{name} {schema}" for name, schema in self.inputs]
+        outputs = [f"{name} from {port}" for name, port in self.outputs]
+        return "\n".join([self.name, *inputs, *boxes, *entries, *outputs])
 
 
 @dataclass
@@ -133,10 +133,10 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
             placing.made_in[Port(name)] = 0
             placing.bucket_fields[Port(name)] = None
     for box in boxes:
-        streams = _streams(network, box)
+        streams = network.streams(box)
         here = max([placing.made_in[port] for port in streams] + [lowest.get(box.name, 0)])
         if box.operator.partition is None:
-            spreads = _stateless_spreads(box, streams, here, placing)
+            spreads = _stateless_spreads(box.operator, streams, here, placing)
         else:
             # In the next stage nothing is made yet that could be in the wrong bucket.
             fitting = _keyed_spreads(box, streams, here, placing, boxes) if here and fuse else None
@@ -149,19 +149,21 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
     return placing
 
 
-def _streams(network: Network, box: Box) -> list[Port]:
-    """The inputs of a box that are streams; a table is part of the box."""
-    return [
-        port for port in box.inputs if port.box not in network.inputs or not network.inputs[port.box].static
+def _stateless_spreads(operator: Operator, streams: list[Port], here: int, placing: _Placing) -> list[Spread]:
+    """How the inputs that come from earlier stages are spread: so that the first output holds their buckets in the
+    same fields as those of the inputs that are here already, if it can."""
+    keeps = operator.keeps(next(iter(operator.outputs)))
+    known = [
+        _renamed(placing.bucket_fields[port], kept)
+        for port, kept in zip(streams, keeps, strict=True)
+        if placing.made_in[port] == here
     ]
-
-
-def _stateless_spreads(box: Box, streams: list[Port], here: int, placing: _Placing) -> list[Spread]:
-    """How the inputs that come from earlier stages are spread: like those that are here already."""
-    known = [placing.bucket_fields[port] for port in streams if placing.made_in[port] == here]
-    like = known[0] if known and isinstance(box.operator, Union) else None
+    like = known[0] if known else None
     return [
-        placing.bucket_fields[port] if placing.made_in[port] == here else (like or ()) for port in streams
+        placing.bucket_fields[port]
+        if placing.made_in[port] == here
+        else _renamed(like, {new: old for old, new in kept.items()}) or ()
+        for port, kept in zip(streams, keeps, strict=True)
     ]
 
 
@@ -176,7 +178,7 @@ def _keyed_spreads(
         for fields, port in zip(partition, streams, strict=True)
         if placing.made_in[port] == here
     ]
-    keyed = next(fields for fields in partition if fields is not None)
+    keyed = [fields for fields in partition if fields is not None]
     if present:
         first_fields, first_spread = present[0]
         if first_spread is None or (first_fields is None and first_spread != ()):
@@ -187,7 +189,7 @@ def _keyed_spreads(
             if any(name not in first_fields for name in first_spread):
                 return None
             positions = [first_fields.index(name) for name in first_spread]
-        if _whole_key(box) and len(positions) < len(keyed):
+        if box.operator.traits.relations and len(positions) < len(keyed[0]):
             return None
     else:
         positions = _common_positions(box, keyed, boxes)
@@ -203,15 +205,11 @@ def _keyed_spreads(
     return spreads
 
 
-def _whole_key(box: Box) -> bool:
-    """Boxes that share a relation must agree in which bucket it lies: they are spread by all fields of their key."""
-    return isinstance(box.operator, UserBox) and bool(box.operator.relations)
-
-
-def _common_positions(box: Box, fields: tuple[str, ...], boxes: list[Box]) -> list[int]:
+def _common_positions(box: Box, keyed: list[tuple[str, ...]], boxes: list[Box]) -> list[int]:
     """Which key fields to spread by: those that the keyed boxes behind this one share, so that they fit in too."""
-    kept = list(range(len(fields)))
-    if _whole_key(box):
+    kept = list(range(len(keyed[0])))
+    if box.operator.traits.relations:
+        # Boxes that share a relation must agree in which bucket it lies.
         return kept
     reached = {box.name}
     for later in boxes:
@@ -219,7 +217,7 @@ def _common_positions(box: Box, fields: tuple[str, ...], boxes: list[Box]) -> li
             continue
         reached.add(later.name)
         for other in later.operator.partition or ():
-            shared = [i for i in kept if other is not None and fields[i] in other]
+            shared = [i for i in kept if other is not None and any(fields[i] in other for fields in keyed)]
             if shared:
                 kept = shared
     return kept
@@ -233,58 +231,56 @@ def _put(box: Box, streams: list[Port], here: int, spreads: list[Spread], placin
     )
     for port in box.operator.outputs:
         placing.made_in[Port(box.name, port)] = here
-        placing.bucket_fields[Port(box.name, port)] = _after(box, port, spreads) if here else None
+        after = _after(box.operator, port, spreads) if here else None
+        placing.bucket_fields[Port(box.name, port)] = after
 
 
-def _after(box: Box, port: str, spreads: list[Spread]) -> Spread:
+def _after(operator: Operator, port: str, spreads: list[Spread]) -> Spread:
     """The fields of the output that hold the bucket, None where they are lost."""
-    operator = box.operator
-    spread = spreads[1] if isinstance(operator, Resample) else spreads[0]
-    if isinstance(operator, UserBox):
-        spread = next((fields for fields in spreads if fields is not None), None)
-    if spread is None or spread == ():
-        return spread
-    if isinstance(operator, Map):
-        names = {expression.is_field: name for name, expression in reversed(operator.fields)}
-        return tuple(names[name] for name in spread) if all(name in names for name in spread) else None
-    if isinstance(operator, Union):
-        return spread if all(other == spread for other in spreads) else None
-    if (
-        isinstance(operator, Lookup)
-        and operator.table_is_left
-        and any(name in operator.table for name in spread)
-    ):
+    found = [_renamed(spread, kept) for spread, kept in zip(spreads, operator.keeps(port), strict=True)]
+    if operator.partition is None:
+        # A tuple comes from one of the inputs.
+        return found[0] if all(other == found[0] for other in found) else None
+    # Its inputs are spread alike, position by position: one that still shows it will do.
+    return next((fields for fields in found if fields is not None), None)
+
+
+def _renamed(spread: Spread, names: Mapping[str, str]) -> Spread:
+    """The fields under their new names; None where one of them is lost."""
+    if spread is None or any(name not in names for name in spread):
         return None
-    if isinstance(operator, UserBox):
-        return spread if all(name in operator.outputs[port] for name in spread) else None
-    return spread
+    return tuple(names[name] for name in spread)
 
 
 def _gather_relations(boxes: list[Box], placing: _Placing, lowest: dict[str, int]) -> bool:
     """Boxes that share a relation belong into one stage: raises the stage of those that came too early."""
     sharing: dict[str, list[Box]] = {}
     for box in boxes:
-        if isinstance(box.operator, UserBox):
-            for relation in box.operator.relations:
-                sharing.setdefault(relation, []).append(box)
+        for relation in box.operator.traits.relations:
+            sharing.setdefault(relation, []).append(box)
     moved = False
     for relation, users in sharing.items():
-        keys = [box.operator.key for box in users if isinstance(box.operator, UserBox)]
-        lengths = {len(fields) for key in keys for fields in key if fields is not None}
-        if len(lengths) > 1:
-            raise AuroraError(f"relation {relation}: its boxes have different keys: {_names(users)}")
+        keys = [fields for box in users for fields in box.operator.partition or ()]
+        if len({len(fields) for fields in keys if fields is not None}) > 1:
+            raise AuroraError(
+                f"relation {relation}: its boxes have different keys: {_names(box.name for box in users)}"
+            )
         stage = max(placing.stage_of[box.name] for box in users)
         for box in users:
             if placing.stage_of[box.name] < stage:
                 if lowest.get(box.name, 0) >= len(boxes):
-                    raise AuroraError(f"relation {relation}: its boxes cannot share a stage: {_names(users)}")
+                    raise AuroraError(
+                        f"relation {relation}: its boxes cannot share a stage: "
+                        f"{_names(box.name for box in users)}; a user box between them that keeps the fields of "
+                        "its key must declare it with keeps"
+                    )
                 lowest[box.name] = stage
                 moved = True
     return moved
 
 
-def _names(boxes: list[Box]) -> str:
-    return ", ".join(box.name for box in boxes)
+def _names(named: Iterable[object]) -> str:
+    return ", ".join(map(str, named))
 
 
 def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dict[str, Port]) -> Plan:
@@ -303,7 +299,7 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
         depths[Port(name)] = 1
         schemas[Port(name)] = schema
     for box in boxes:
-        depth = box.operator.depth(tuple(depths[port] for port in _streams(network, box)))
+        depth = box.operator.depth(tuple(depths[port] for port in network.streams(box)))
         for port, schema in box.operator.outputs.items():
             depths[Port(box.name, port)] = depth
             schemas[Port(box.name, port)] = schema
@@ -314,6 +310,7 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
         tuple(entries),
         tuple(wanted.items()),
         placing.made_in,
+        placing.bucket_fields,
         schemas,
         depths,
     )

@@ -4,28 +4,12 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from aurora.algebra.aggregate import Aggregate
-from aurora.algebra.bsort import BSort
-from aurora.algebra.expressions import Expression
-from aurora.algebra.filter import Filter
-from aurora.algebra.join import Join
-from aurora.algebra.lookup import Lookup
-from aurora.algebra.map import Map
-from aurora.algebra.operator import Operator
-from aurora.algebra.ordering.order import ARRIVAL, Order
-from aurora.algebra.ordering.pairs import joined_schema
-from aurora.algebra.resample import Resample
+from aurora.algebra.needs import Needs, merge
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct
-from aurora.algebra.union import Union
-from aurora.algebra.wait import Wait
-from aurora.algebra.windows.reducer import Reducer
 from aurora.network.network import Network, Port
 
 __all__ = ["narrowed", "needed", "projected"]
-
-# The fields that are looked at, and inside each those of a struct; None for all of it, {} for its being there.
-Needs = dict[str, "Needs | None"]
 
 
 def projected(network: Network, outputs: Iterable[str]) -> Network:
@@ -54,101 +38,21 @@ def needed(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | None
         ]
         if not given:
             continue
-        mixed = isinstance(box.operator, Union) and len({_origin(network, port) for port in box.inputs}) > 1
-        wants = [None] * len(box.inputs) if mixed else _wants(box.operator, _merged(*given), len(box.inputs))
-        for port, want in zip(box.inputs, wants, strict=True):
-            needs[port] = _merged(needs.get(port, {}), want)
+        streams = network.streams(box)
+        wants = box.operator.needs(merge(*given))
+        if box.operator.traits.uniform and len({_origin(network, port) for port in streams}) > 1:
+            # Streams that are narrowed apart would not have one schema any more.
+            wants = (None,) * len(streams)
+        for port, want in zip(streams, wants, strict=True):
+            needs[port] = merge(needs.get(port, {}), want)
     return needs
 
 
 def _origin(network: Network, port: Port) -> Port:
     """Where the tuples of a stream got their fields: boxes that pass them on unchanged do not count."""
-    while port.port and isinstance(network.boxes[port.box].operator, Filter | BSort | Wait):
+    while port.port and network.boxes[port.box].operator.traits.passes:
         port = network.boxes[port.box].inputs[0]
     return port
-
-
-def _wants(operator: Operator, given: Needs | None, inputs: int) -> list[Needs | None]:
-    """What a box must get at each input, so that it can give what is looked at behind it."""
-    match operator:
-        case Filter():
-            return [_merged(given, _used(operator.predicates))]
-        case Map():
-            return [_used(expression for _, expression in operator.fields)]
-        case Union():
-            return [given] * inputs
-        case BSort():
-            return [_merged(given, _ordered(operator.order))]
-        case Wait():
-            own = Order(operator.on, group_by=operator.order.group_by)
-            return [_merged(given, _ordered(own)), _ordered(operator.order)]
-        case Aggregate():
-            opening = _used([operator.predicate] if operator.predicate else [])
-            return [_merged(_reduced(operator.reducer), opening, _ordered(operator.order))]
-        case Resample():
-            right = _merged(_reduced(operator.reducer), _ordered(operator.right_order))
-            return [_ordered(operator.left_order), right]
-        case Join():
-            left, right = _sides(operator.left, operator.right, operator.predicate, given)
-            return [
-                _merged(left, _ordered(operator.left_order)),
-                _merged(right, _ordered(operator.right_order)),
-            ]
-        case Lookup(stream=stream, table=table, predicate=predicate, table_is_left=True):
-            return [None, _sides(table, stream, predicate, given)[1]]
-        case Lookup(stream=stream, table=table, predicate=predicate):
-            return [_sides(stream, table, predicate, given)[0], None]
-    # A kernel of the user's may look at everything.
-    return [None] * inputs
-
-
-def _used(expressions: Iterable[Expression], side: str | None = None) -> Needs:
-    needs: Needs = {}
-    for use in (use for expression in expressions for use in expression.uses if use.side == side):
-        inside: Needs | None = None if use.whole else {}
-        for name in reversed(use.path):
-            inside = {name: inside}
-        needs = _merged(needs, inside) or {}
-    return needs
-
-
-def _ordered(order: Order) -> Needs:
-    return dict.fromkeys(name for name in (order.on, *order.group_by) if name != ARRIVAL)
-
-
-def _reduced(reducer: Reducer) -> Needs | None:
-    if reducer.user is not None:
-        return None
-    return _used(each for call in reducer.calls for each in (call.argument, call.order) if each is not None)
-
-
-def _sides(
-    left: Schema, right: Schema, predicate: Expression, given: Needs | None
-) -> tuple[Needs | None, Needs | None]:
-    """What a join wants of its sides. Fields that gave another one its new name must stay too."""
-    if given is None:
-        return None, None
-    wants: tuple[Needs, Needs] = _used([predicate], "left"), _used([predicate], "right")
-    for place, name in enumerate(joined_schema(left, right).names):
-        if name not in given:
-            continue
-        side = 0 if place < len(left) else 1
-        own = left.names[place] if side == 0 else right.names[place - len(left)]
-        wants[side][own] = _merged(given[name], wants[side].get(own, {}))
-        if own != name:
-            for want, schema in zip(wants, (left, right), strict=True):
-                want.update({other: want.get(other, {}) for other in schema if name.startswith(other)})
-    return wants
-
-
-def _merged(*needs: Needs | None) -> Needs | None:
-    result: Needs = {}
-    for need in needs:
-        if need is None:
-            return None
-        for name, inside in need.items():
-            result[name] = _merged(result[name], inside) if name in result else inside
-    return result
 
 
 def _schema(schema: Schema, needs: Needs | None) -> Schema:

@@ -37,7 +37,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
     "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
-    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with"})),
+    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with", "keeps"})),
 }
 
 
@@ -183,7 +183,8 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     relations = _fields(spec.get("relations", ()), f"{where}: relations")
     stateless = _truth(spec, "stateless", where)
     inputs = dict(zip(names, schemas, strict=True))
-    box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where)
+    keeps = _keeps(spec.get("keeps", []), f"{where}: keeps")
+    box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where, keeps)
     check_keys(box, where)
     return box
 
@@ -193,6 +194,13 @@ def _truth(spec: Mapping[str, Any], key: str, where: str) -> bool:
     if not isinstance(given, bool):
         raise AuroraError(f"{where}: {key} is true or false, found '{given}'")
     return given
+
+
+def _keeps(given: Any, where: str) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
+    """Fields of all outputs, or of each."""
+    if isinstance(given, Mapping):
+        return {str(port): _fields(fields, f"{where} of {port}") for port, fields in given.items()}
+    return _fields(given, where)
 
 
 def _declared(schema: Any, where: str) -> Schema:

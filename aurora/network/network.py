@@ -7,7 +7,6 @@ from typing import Any
 
 from aurora.algebra.operator import Operator
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.user import UserBox
 from aurora.errors import AuroraError
 from aurora.network.boxes import FORMS, operator, references, with_references
 from aurora.network.relations import check_relations
@@ -192,11 +191,13 @@ class Network:
         key: Mapping[str, Sequence[str] | None] | None = None,
         relations: Sequence[str] = (),
         stateless: bool = False,
+        keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
         name: str,
     ) -> Stream:
         """A box with the user's own kernel, or with what the factory `kernel` makes of the arguments `with_`.
 
-        An input whose key is None is seen whole by every bucket.
+        An input whose key is None is seen whole by every bucket. `keeps` names the key fields that the outputs, or
+        each output, still hold as they were.
         """
         spec: dict[str, Any] = {
             "user": kernel,
@@ -210,6 +211,10 @@ class Network:
             spec["relations"] = list(relations)
         if stateless:
             spec["stateless"] = True
+        if isinstance(keeps, Mapping):
+            spec["keeps"] = {port: _listed(fields) for port, fields in keeps.items()}
+        elif keeps:
+            spec["keeps"] = _listed(keeps)
         return self.add(name, spec)
 
     def output(self, name: str, stream: Stream) -> None:
@@ -270,8 +275,17 @@ class Network:
             raise AuroraError(f"network {self.name}: has no input")
         if not self.outputs:
             raise AuroraError(f"network {self.name}: has no output")
-        check_relations((b.name, b.operator) for b in self.boxes.values() if isinstance(b.operator, UserBox))
+        check_relations((box.name, box.operator, self._schemas(box)) for box in self.boxes.values())
         return self
+
+    def streams(self, box: Box) -> list[Port]:
+        """The inputs of a box that are streams; a table is part of the box."""
+        return [
+            port for port in box.inputs if port.box not in self.inputs or not self.inputs[port.box].static
+        ]
+
+    def _schemas(self, box: Box) -> list[Schema]:
+        return [self.schema(port) for port in self.streams(box)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and (self.name, self.inputs, self.boxes, self.outputs) == (
@@ -282,3 +296,8 @@ class Network:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """A list of names; one alone needs no brackets."""
+    return [names] if isinstance(names, str) else list(names)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from aurora.algebra.operator import Operator
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.user import UserBox
@@ -27,12 +28,13 @@ def check_keys(box: UserBox, where: str) -> None:
             )
 
 
-def check_relations(boxes: Iterable[tuple[str, UserBox]]) -> None:
-    """Raises a fault if boxes that share a relation have different keys."""
+def check_relations(boxes: Iterable[tuple[str, Operator, list[Schema]]]) -> None:
+    """Raises a fault if boxes that share a relation have different keys; each with the schemas of its inputs."""
     owners: dict[str, tuple[str, tuple[pa.DataType, ...]]] = {}
-    for name, box in boxes:
-        own = next(_types(s, f) for (_, s), f in zip(box.inputs, box.key, strict=True) if f is not None)
-        for relation in box.relations:
+    for name, operator, schemas in boxes:
+        keyed = zip(schemas, operator.partition or (None,) * len(schemas), strict=True)
+        own = next((_types(schema, fields) for schema, fields in keyed if fields is not None), ())
+        for relation in operator.traits.relations:
             owner, key = owners.setdefault(relation, (name, own))
             if not _alike(key, own):
                 raise AuroraError(

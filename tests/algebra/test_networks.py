@@ -1,52 +1,24 @@
-"""Random networks of kernels against the naive runner: one train at a time through all boxes, for every cut."""
+"""Random networks against the naive runner, for cuts, buckets, and boxes that share stages or do not."""
 
 from typing import Any
 
-import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora.algebra.aggregate import Aggregate
-from aurora.algebra.bsort import BSort
-from aurora.algebra.filter import Filter
-from aurora.algebra.join import Join
-from aurora.algebra.map import Map
-from aurora.algebra.ordering.order import Order
-from aurora.algebra.ordering.pairs import joined_schema
-from aurora.algebra.resample import Resample
-from aurora.algebra.state.state import State
-from aurora.algebra.state.turn import Moment, Turn
-from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train
-from aurora.algebra.union import Union
-from aurora.algebra.wait import Wait
-from tests.algebra.harness import CUTS, batch, plain
+from aurora import Network
+from tests.algebra.harness import CUTS, Arrival, plain
+from tests.algebra.kernels import FIELDS, USERS
+from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.spec import squal
-from tests.spec.network import Network
+from tests.spec.network import Network as NaiveNetwork
 from tests.spec.windows import Aggregate as NaiveAggregate
 
-# Every box gives this schema again, so that any box can stand behind any other.
-SCHEMA = Schema.parse("g int, T int, v bigint")
-Source = tuple[str, str]
-Boxes = dict[str, tuple[Any, list[Source]]]
-
-
-TURNED = Schema.parse("T int, g int, v bigint")
-JOINED = joined_schema(SCHEMA, SCHEMA)
+# Every box gives these fields again, so that any box can stand behind any other.
 SAME = {"g": "g", "T": "T", "v": "v"}
-
-
-class Pipe:
-    """Two boxes in a row."""
-
-    def __init__(self, first: Any, second: Any) -> None:
-        self.first, self.second = first, second
-        self.outputs = second.outputs
-
-    def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
-        found: dict[str, Train] = self.second.call((self.first.call(inputs, turn)["1"],), turn)
-        return found
+Source = tuple[str, str]
+Naive = dict[str, tuple[Any, list[Source]]]
 
 
 def last_and_total(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -57,125 +29,137 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"v": sum(row["v"] for row in rows)}
 
 
-def orders(order: dict[str, Any]) -> tuple[Order, squal.Order]:
-    return Order("T", **order), squal.Order("T", **order)
+def nothing_missing(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one["g"] is not None and one["g"] == other["g"]
 
 
-def pair(draw: Any, kind: str) -> tuple[Any, Any, int]:
-    """A kernel, its naive version, and how many inputs they have."""
+def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -> Any:
+    """Adds a box to the network, and gives its naive version."""
+    streams = [network.stream(f"{box}.{port}" if port else box) for box, port in read]
+    stream, other = streams[0], streams[-1]
     slack, size, advance = draw(st.integers(0, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    order, plain_order = orders({"slack": slack, "group_by": ("g",)})
-    loose, plain_loose = orders({"slack": slack})
-    if kind == "filter":
-        return Filter.of(["v > 3"], SCHEMA), squal.Filter(lambda row: row["v"] > 3), 1
-    if kind == "map":
-        box = Map.of({"g": "g", "T": "T + 1", "v": "v * 2"}, SCHEMA)
-        fields = {"g": lambda r: r["g"], "T": lambda r: r["T"] + 1, "v": lambda r: r["v"] * 2}
-        return box, squal.Map(**fields), 1
-    if kind == "union":
-        return Union.of([SCHEMA, SCHEMA]), squal.Union(), 2
-    if kind == "bsort":
-        return BSort.of(loose, SCHEMA), squal.BSort(plain_loose), 1
-    if kind == "groups":
-        box = Aggregate.of({"v": "sum(v)"}, order, size, advance, SCHEMA)
-        return box, NaiveAggregate(total, plain_order, size, advance), 1
-    if kind == "aggregate":
-        texts = {"g": "last(g)", "v": "sum(v)"}
-        box = Pipe(Aggregate.of(texts, loose, size, advance, SCHEMA), Map.of(SAME, TURNED))
-        return box, NaiveAggregate(last_and_total, plain_loose, size, advance), 1
-    if kind == "join":
-        box = Pipe(Join.of("left.g = right.g", size, loose, loose, SCHEMA, SCHEMA), Map.of(SAME, JOINED))
-        naive = squal.Join(
-            lambda a, b: a["g"] is not None and a["g"] == b["g"], size, plain_loose, plain_loose
-        )
-        return box, naive, 2
-    if kind == "wait":
-        return Wait.of("T", order, SCHEMA, SCHEMA), squal.Wait("T", plain_order), 2
-    if kind == "resample":
-        box = Resample.of({"v": "sum(v)"}, size, loose, order, SCHEMA, SCHEMA)
-        return box, squal.Resample(total, size, plain_loose, plain_order), 2
-    raise ValueError(kind)
+    order = {"on": "T", "slack": slack, "group_by": ["g"]}
+    loose = {"on": "T", "slack": slack}
+    plain_order, plain_loose = squal.Order("T", slack, group_by=("g",)), squal.Order("T", slack)
+    match kind:
+        case "filter":
+            stream.filter("v > 3", name=name)
+            return squal.Filter(lambda row: row["v"] > 3)
+        case "map":
+            stream.map({"g": "g", "T": "T + 1", "v": "v * 2"}, name=name)
+            return squal.Map(g=lambda r: r["g"], T=lambda r: r["T"] + 1, v=lambda r: r["v"] * 2)
+        case "union":
+            stream.union(other, name=name)
+            return squal.Union()
+        case "bsort":
+            stream.bsort(loose, name=name)
+            return squal.BSort(plain_loose)
+        case "groups":
+            stream.aggregate({"v": "sum(v)"}, order=order, size=size, advance=advance, name=name)
+            return NaiveAggregate(total, plain_order, size, advance)
+        case "aggregate":
+            functions = {"g": "last(g)", "v": "sum(v)"}
+            found = stream.aggregate(functions, order=loose, size=size, advance=advance, name=f"{name}x")
+            found.map(SAME, name=name)
+            return NaiveAggregate(last_and_total, plain_loose, size, advance)
+        case "join":
+            options = {"size": size, "left_order": loose, "right_order": loose}
+            stream.join(other, "left.g = right.g", name=f"{name}x", **options).map(SAME, name=name)
+            return squal.Join(nothing_missing, size, plain_loose, plain_loose)
+        case "wait":
+            stream.wait("T", until=other, order=order, name=name)
+            return squal.Wait("T", plain_order)
+        case "resample":
+            functions = {"v": "sum(v)"}
+            stream.resample(other, functions, size=size, left_order=loose, right_order=order, name=name)
+            return squal.Resample(total, size, plain_loose, plain_order)
+    USERS[kind].add(network, name, streams)
+    return squal.Stateful(USERS[kind].step)
 
 
-ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "wait", "join"]
+INPUTS = {
+    "union": 2,
+    "join": 2,
+    "wait": 2,
+    "resample": 2,
+    **{kind: user.inputs for kind, user in USERS.items()},
+}
+ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "wait", "join", *USERS]
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "resample"]
+KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE]
+FEW = settings(max_examples=settings().max_examples // 6)
 
 
 @st.composite
-def networks(
-    draw: Any, anywhere: bool
-) -> tuple[dict[str, tuple[Any, list[Source]]], dict[str, tuple[Any, list[Source]]]]:
-    kernels: Boxes = {}
-    naive: Boxes = {}
+def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive]:
+    """The first box is given: left to chance, some kinds would hardly come. Every port of every box is an output."""
+    network, naive = Network("drawn"), Naive()
+    network.input("in0", FIELDS)
+    network.input("in1", FIELDS)
     sources: list[Source] = [("in0", ""), ("in1", "")]
     for number in range(draw(st.integers(1, 5))):
-        kind = draw(st.sampled_from([*ONE_AT_A_TIME, *SEVERAL_AT_ONCE]))
-        kernel, plain_box, inputs = pair(draw, kind)
+        kind = draw(st.sampled_from(KINDS)) if number else first
         name = f"box{number}"
         # The latest streams are drawn most often: networks become deep.
-        read = [draw(st.sampled_from([*sources, *sources[-2:], *sources[-1:]])) for _ in range(inputs)]
-        kernels[name], naive[name] = (kernel, read), (plain_box, read)
+        latest = [*sources, *sources[-2:], *sources[-1:]]
+        read = [draw(st.sampled_from(latest)) for _ in range(INPUTS.get(kind, 1))]
+        naive[name] = add(draw, network, kind, name, read), read
+        ports = network.boxes[name].operator.outputs
+        for port in ports:
+            network.output(f"{name}.{port}", network.stream(f"{name}.{port}"))
         if anywhere or kind in ONE_AT_A_TIME:
-            sources += [(name, port) for port in kernel.outputs]
-    return kernels, naive
+            sources += [(name, port) for port in ports]
+    return network, naive
 
 
-def run(boxes: Boxes, rows: list[tuple[int, dict[str, Any]]], cut: int) -> dict[Source, list[dict[str, Any]]]:
-    streams: dict[Source, list[dict[str, Any]]] = {}
-    states = {name: State() for name in boxes}
-    starts = [*range(0, len(rows), cut), len(rows)]
-    for start in starts:
-        moment = Moment(0, start - 1, end=start == starts[-1])
-        flowing: dict[Source, Train] = {}
-        for side in (0, 1):
-            numbers = [i for i in range(start, min(start + cut, len(rows))) if rows[i][0] == side]
-            keys = np.array(numbers, np.int64)
-            flowing[f"in{side}", ""] = Train(batch([rows[i][1] for i in numbers], SCHEMA), keys, keys[None])
-        for name, (box, read) in boxes.items():
-            found = box.call(tuple(flowing[source] for source in read), Turn(states[name], moment))
-            for port, train in found.items():
-                flowing[name, port] = train
-                streams.setdefault((name, port), []).extend(plain(train.rows))
-    return streams
+ROWS = arrivals(nearly_rising(st.integers(-3, 3), least=4), inputs=2, g=groups, v=st.integers(0, 6))
 
 
-@settings(max_examples=3 * settings().max_examples)
-@given(
-    networks(anywhere=False),
-    arrivals(nearly_rising(st.integers(-3, 3)), inputs=2, g=groups, v=st.integers(0, 6)),
-)
-def test_networks(both: Any, rows: list[tuple[int, dict[str, Any]]]) -> None:
-    kernels, naive = both
-    rows = [(side, {"g": row["g"], "T": row["T"], "v": row["v"]}) for side, row in rows]
-    wanted = Network(naive).run((f"in{side}", row) for side, row in rows)
+def found_by(
+    network: Network, rows: list[Arrival], cut: int, buckets: int = 1, fuse: bool = True
+) -> dict[Source, list[dict[str, Any]]]:
+    run = run_network(network, rows, cut, buckets, fuse)
+    return {
+        (output.port.box, output.port.port): [row for train in run.outputs[name] for row in plain(train.rows)]
+        for name, output in network.outputs.items()
+    }
+
+
+@pytest.mark.parametrize("first", KINDS)
+@FEW
+@given(st.data(), ROWS, st.integers(1, 4), st.booleans())
+def test_networks(first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool) -> None:
+    network, naive = data.draw(networks(first, anywhere=False))
+    wanted = NaiveNetwork(naive).run((f"in{side}", row) for side, row in rows)
     for cut in CUTS:
-        found = run(kernels, rows, cut)
-        for source, stream in found.items():
-            want = [{name: row[name] for name in SCHEMA} for row in wanted.get(source, [])]
-            assert stream == want, f"{source}, cut {cut}, {kernels}"
+        for source, stream in found_by(network, rows, cut, buckets, fuse).items():
+            want = [{name: row[name] for name in SAME} for row in wanted.get(source, [])]
+            assert stream == want, f"{source}, cut {cut}, {list(network.boxes.values())}"
 
 
-@settings(max_examples=3 * settings().max_examples)
-@given(
-    networks(anywhere=True),
-    arrivals(nearly_rising(st.integers(-3, 3)), inputs=2, g=groups, v=st.integers(0, 6)),
-)
-def test_cuts_do_not_matter(both: Any, rows: list[tuple[int, dict[str, Any]]]) -> None:
-    kernels, _ = both
-    rows = [(side, {"g": row["g"], "T": row["T"], "v": row["v"]}) for side, row in rows]
-    whole = run(kernels, rows, len(rows) + 1)
+@pytest.mark.parametrize("first", KINDS)
+@FEW
+@given(st.data(), ROWS, st.integers(2, 5), st.booleans())
+def test_cuts_buckets_and_fusing_do_not_matter(
+    first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool
+) -> None:
+    network, _ = data.draw(networks(first, anywhere=True))
+    whole = found_by(network, rows, len(rows) + 1)
     for cut in (1, 3, 7):
-        assert run(kernels, rows, cut) == whole, f"cut {cut}, {kernels}"
+        found = found_by(network, rows, cut, buckets, fuse)
+        assert found == whole, f"cut {cut}, {list(network.boxes.values())}"
 
 
 def test_a_stream_joined_with_itself() -> None:
-    order = Order("T", slack=1)
-    join = Join.of("left.g = right.g", 1, order, order, SCHEMA, SCHEMA)
-    boxes = {"twice": (join, [("in0", ""), ("in0", "")])}
+    network = Network("itself")
+    stream = network.input("in0", FIELDS)
+    order = {"on": "T", "slack": 1}
+    join = stream.join(stream, "left.g = right.g", size=1, left_order=order, right_order=order, name="twice")
+    network.output("twice", join)
     naive = squal.Join(lambda a, b: a["g"] == b["g"], 1, squal.Order("T", 1), squal.Order("T", 1))
     rows = [(0, {"g": i % 2, "T": i // 2, "v": i}) for i in range(12)]
-    wanted = Network({"twice": (naive, boxes["twice"][1])}).run((f"in{side}", row) for side, row in rows)
+    wanted = NaiveNetwork({"twice": (naive, [("in0", ""), ("in0", "")])}).run(("in0", row) for _, row in rows)
     for cut in CUTS:
-        assert run(boxes, rows, cut) == wanted
+        assert found_by(network, rows, cut) == wanted

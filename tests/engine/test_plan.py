@@ -1,5 +1,6 @@
 """Plans: which boxes share a stage, and that neither stages nor buckets nor cuts change what comes out."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora import AuroraError, Network, from_text
-from aurora.algebra.state.state import State
-from aurora.algebra.state.turn import Moment
-from aurora.algebra.tuples.train import Train
+from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_text
 from aurora.engine.buckets import labels
-from aurora.engine.plan import Plan, plan_network
-from aurora.engine.stage import departures, run_stage
-from aurora.network.network import Port
+from aurora.engine.plan import plan_network
+from aurora.linear_road.network.queries import linear_road
+from tests.algebra.running import run_network
 
 FIELDS = "g int, h int, T int, v bigint"
 
 
 def stages(text: str, **options: Any) -> list[list[str]]:
-    plan = plan_network(from_text(text), **options)
-    return [[box.name for box in stage.boxes] for stage in plan.stages]
+    return stages_of(from_text(text), **options)
+
+
+def stages_of(network: Network, **options: Any) -> list[list[str]]:
+    return [[box.name for box in stage.boxes] for stage in plan_network(network, **options).stages]
 
 
 CHAIN = f"""
@@ -94,6 +95,143 @@ def test_boxes_that_share_a_relation_share_a_stage() -> None:
     assert [[box.name for box in stage.boxes] for stage in plan.stages] == [[], ["whole"], ["early", "late"]]
 
 
+def shifted(trains: Any, turn: Any) -> Any:
+    """Gives each tuple the group of another."""
+    train = trains["in"]
+    g = pa.array(train.rows["g"].to_numpy() // 2, pa.int32())
+    rows = pa.RecordBatch.from_arrays([g, *train.rows.columns[1:]], schema=train.rows.schema)
+    return {"out": caused(train, rows, np.arange(len(train)))}
+
+
+def recomputing(**options: Any) -> Network:
+    network = Network("recomputed")
+    stream = network.input("r", FIELDS)
+    own = network.user(
+        shifted, inputs={"in": stream}, outputs={"out": FIELDS}, key={"in": ["g"]}, name="own", **options
+    )
+    order = {"on": "T", "group_by": ["g"]}
+    network.output("counts", own.aggregate({"n": "count(*)"}, order=order, size=1000, name="count"))
+    return network
+
+
+ROWS = [(0, {"g": i % 10, "h": 0, "T": i, "v": 0}) for i in range(40)]
+
+
+def test_a_user_box_keeps_nothing_unless_it_says_so() -> None:
+    network = recomputing()
+    assert stages_of(network) == [[], ["own"], ["count"]]
+    for buckets in (1, 4):
+        found = run_network(network, ROWS, 7, buckets).rows("counts")
+        assert sorted((row["g"], row["n"]) for row in found) == [(g, 8) for g in range(5)]
+
+
+def test_a_declared_key_lets_the_next_box_share_the_stage() -> None:
+    assert stages_of(recomputing(keeps=["g"])) == [[], ["own", "count"]]
+    assert stages_of(recomputing(keeps={"out": ["g"]})) == [[], ["own", "count"]]
+
+
+def test_a_key_that_is_declared_and_not_kept_is_found_without_spark() -> None:
+    with pytest.raises(AuroraError, match="box own: output out does not keep g"):
+        run_network(recomputing(keeps=["g"]), ROWS, 7, 4)
+
+
+def test_a_key_has_one_place_whatever_its_name() -> None:
+    """Keys meet by position: what is kept of one input's key is kept of the other's."""
+    network = Network("two keys")
+    stream = network.input("r", FIELDS)
+    other = stream.map({"k": "g", "l": "h", "T": "T"}, name="renamed")
+    own = network.user(
+        echo, inputs={"in": other, "too": stream}, outputs={"out": FIELDS}, keeps=["h"],
+        key={"in": ["k", "l"], "too": ["g", "h"]}, name="own",
+    )  # fmt: skip
+    operator = network.boxes["own"].operator
+    assert operator.keeps("out") == ({"l": "h"}, {"h": "h"})
+    network.output("sorted", own.bsort({"on": "T", "group_by": ["h"]}, name="sort"))
+    assert stages_of(network) == [["renamed"], ["own", "sort"]]
+
+
+def test_a_stream_that_gets_another_name_beside_a_table_keeps_its_key() -> None:
+    text = f"""
+inputs: {{r: {{schema: "{FIELDS}"}}, t: {{schema: "g int, name string", static: true}}}}
+boxes:
+  one: {{bsort: {{}}, from: r, order: {{on: T, group_by: [g]}}}}
+  named: {{join: "left.g = right.g", left: t, right: one}}
+  two: {{bsort: {{}}, from: named, order: {{on: T, group_by: [g_right]}}}}
+  three: {{bsort: {{}}, from: named, order: {{on: T, group_by: [g]}}}}
+outputs: {{two: two, three: three}}
+"""
+    assert stages(text) == [[], ["one", "named", "two"], ["three"]]
+
+
+def test_the_stages_of_linear_road() -> None:
+    """Cars and segments each declare what they keep; without that the accounts would need a stage of their own."""
+    road = ["segments", "told", "tolls", "warned", "alerts", "accounts"]
+    past = ["past.expenditure", "past.journeys"]
+    assert stages_of(linear_road()) == [
+        ["kinds", "road.reports", "road.requests", *past],
+        ["road.cars"],
+        [f"road.{name}" for name in road],
+    ]
+
+
+def test_timeouts_are_known() -> None:
+    text = f"""
+inputs: {{r: {{schema: "{FIELDS}"}}}}
+boxes: {{a: {{aggregate: {{n: "count(*)"}}, from: r, order: {{on: T}}, size: 3TIMEOUT}}}}
+outputs: {{o: a}}
+"""
+    assert not plan_network(from_text(text.replace("TIMEOUT", ""))).has_timeouts
+    assert plan_network(from_text(text.replace("TIMEOUT", ", timeout: 5s"))).has_timeouts
+
+
+def averaging(size: int) -> WindowFunction:
+    return WindowFunction(Schema.parse("a int"), dict, lambda state, rows: state, lambda state: {"a": size})
+
+
+@dataclass(frozen=True)
+class Kernel:
+    size: int
+
+    def __call__(self, trains: Any, turn: Any) -> Any:
+        return {"out": trains["in"]}
+
+
+FIRST = Kernel(1)
+
+
+def test_the_fingerprint_covers_all_that_boxes_were_given() -> None:
+    def mark(kernel: Any = FIRST, function: Any = "max(v)", size: int = 5, **options: Any) -> str:
+        network = Network("marked")
+        stream = network.input("r", FIELDS)
+        table = network.table("t", "g int, name string")
+        kept = network.user(kernel, inputs={"in": stream}, outputs={"out": FIELDS}, name="own", **options)
+        functions = {"m": function} if isinstance(function, str) else function
+        found = kept.aggregate(functions, order={"on": "T", "group_by": ["g"]}, size=size, name="sums")
+        network.output("o", found.join(table, "left.g = right.g", name="named"))
+        rows = pa.record_batch({"g": [1], "name": ["one"]}, Schema.parse("g int, name string").arrow())
+        return plan_network(network).with_tables({"t": rows}).fingerprint()
+
+    key: dict[str, Any] = {"key": {"in": ["g"]}}
+    marks = [
+        mark(), mark(Kernel(2)), mark(echo), mark(function="min(v)"), mark(size=6), mark(**key),
+        mark(**key, keeps=["g"]), mark(function=averaging(1)), mark(function=averaging(2)), mark(stateless=True),
+    ]  # fmt: skip
+    assert len(set(marks)) == len(marks)
+    assert mark() == mark() and mark(function=averaging(2)) == marks[-2]
+
+
+def test_the_fingerprint_covers_the_rows_of_tables() -> None:
+    network = Network("tables")
+    table = network.table("t", "g int, name string")
+    network.output("o", network.input("r", FIELDS).join(table, "left.g = right.g", name="named"))
+    schema = Schema.parse("g int, name string").arrow()
+    plan = plan_network(network)
+    one, other = (pa.record_batch({"g": [1, None], "name": ["one", n]}, schema) for n in ("two", None))
+    marks = {plan.with_tables({"t": rows}).fingerprint() for rows in (one, other)}
+    assert len(marks) == 2 and plan.fingerprint() not in marks
+    assert plan.with_tables({"t": pa.concat_batches([one])}).fingerprint() in marks
+
+
 def test_a_relation_that_two_keys_share_is_a_fault() -> None:
     network = Network("relations")
     stream = network.input("r", FIELDS)
@@ -111,36 +249,6 @@ def test_labels_send_each_bucket_to_a_partition_of_its_own(spark: Any, buckets: 
     frame = spark.createDataFrame([(label,) for label in labels(buckets)], "bucket int")
     partitions = frame.select(f.pmod(f.hash("bucket"), f.lit(buckets)).alias("p")).collect()
     assert [row.p for row in partitions] == list(range(buckets))
-
-
-def simulated(plan: Plan, rows: list[dict[str, int]], cut: int, buckets: int) -> dict[str, list[Any]]:
-    """A run without Spark: all stages and buckets in memory."""
-    schema = plan.schemas[Port("r")].arrow()
-    states = {(stage.number, bucket): State() for stage in plan.stages for bucket in range(buckets)}
-    outputs: dict[str, list[Any]] = {name: [] for name, _ in plan.outputs}
-    starts = [*range(0, len(rows), cut), len(rows)]
-    for start in starts:
-        moment = Moment(0, start - 1, end=start == starts[-1])
-        keys = np.arange(start, min(start + cut, len(rows)), dtype=np.int64)
-        train = Train(pa.RecordBatch.from_pylist([rows[i] for i in keys], schema), keys * 0, keys[None])
-        waiting: dict[tuple[int, int], dict[Any, list[Train]]] = {}
-        given: dict[str, list[Train]] = {}
-        for stage in plan.stages:
-            for bucket in range(buckets if stage.number else 1):
-                arrived = waiting.get((stage.number, bucket), {}) if stage.number else {Port("r"): [train]}
-                here, _ = run_stage(
-                    plan, stage.number, arrived, states[stage.number, bucket], moment, bucket == 0
-                )
-                for index, target, part in departures(plan, stage.number, here, buckets):
-                    entry = plan.entries[index]
-                    part = Train.from_bytes(part.to_bytes())
-                    waiting.setdefault((entry.stage, target), {}).setdefault(entry, []).append(part)
-                for name, port in plan.outputs:
-                    if plan.made_in[port] == stage.number and port in here:
-                        given.setdefault(name, []).append(here[port])
-        for name, trains in given.items():
-            outputs[name] += Train.concat(trains).arranged().rows.to_pylist()
-    return outputs
 
 
 KEYS = ["[g]", "[h]", "[g, h]", "[]"]
@@ -207,5 +315,9 @@ def test_random_networks_do_not_depend_on_cuts_buckets_and_fusing(
         for i, row in enumerate(drawn)
     ]
     network = from_text(text)
-    whole = simulated(plan_network(network), rows, max(len(rows), 1), 1)
-    assert simulated(plan_network(network, fuse=fuse), rows, cut, buckets) == whole
+    arrivals = [(0, row) for row in rows]
+    whole = run_network(network, arrivals, max(len(rows), 1))
+    found = run_network(network, arrivals, cut, buckets, fuse)
+    assert {name: found.rows(name) for name in network.outputs} == {
+        name: whole.rows(name) for name in network.outputs
+    }

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from aurora.engine.local import LocalRun
+from aurora.engine.plan import plan_network
 from aurora.linear_road.histories import find_histories
 from aurora.linear_road.network.prepared import prepare
 from aurora.linear_road.network.queries import linear_road
@@ -11,7 +13,6 @@ from aurora.linear_road.reading import survey
 from aurora.linear_road.traffic import StoredTraffic
 from tests.linear_road.test_validate import write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
-from tests.linear_road.without_spark import LocalRun, batches
 from tests.spec import linear_road as spec
 
 
@@ -32,9 +33,8 @@ def ran(folder: Path, rows: list[int], buckets: int, pieces: int = 2) -> LocalRu
     found = survey(folder)
     prepared = prepare(find_histories(folder, None), folder / "prepared", today=2)
     source = StoredTraffic(found, found.replication(1))
-    run = LocalRun(linear_road(prepared), buckets)
-    for start, end in batches(source, rows):
-        run.step(source, start, end, pieces, source.finished(end))
+    run = LocalRun(plan_network(linear_road(prepared)), buckets)
+    run.read({"traffic": source}, rows, pieces)
     return run
 
 
@@ -64,7 +64,7 @@ def check(run: LocalRun, right: spec.Answers) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "buckets", "pieces"),
-    [([10_000_000], 1, 1), ([2000, 1, 700], 3, 2), ([60], 2, 5), ([400, 9000], 7, 3)],
+    [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([60], 2, 5), ([400, 9000], 7, 3)],
 )
 def test_the_rules_hold_for_every_cut(road, rows, buckets, pieces):
     folder, right = road

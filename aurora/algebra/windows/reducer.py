@@ -56,6 +56,11 @@ class Reducer:
             return {name: self.user.fields[name] for name in self.user.fields.names}
         return {name: function.type for name, function in self.functions}
 
+    @property
+    def user_functions(self) -> tuple[Callable[..., Any], ...]:
+        own = self.user
+        return () if own is None else (own.init, own.incr, own.final)
+
     @cached_property
     def calls(self) -> tuple[AggregateCall, ...]:
         return tuple(dict.fromkeys(call for _, function in self.functions for call in function.calls))

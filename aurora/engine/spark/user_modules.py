@@ -9,8 +9,6 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from aurora.algebra.user import UserBox
-from aurora.algebra.windows.reducer import WindowFunction
 from aurora.network.kernels import Made
 from aurora.network.network import Network
 
@@ -34,12 +32,8 @@ def ship_functions(network: Network) -> None:
 
 def _functions(network: Network) -> Iterator[Any]:
     for box in network.boxes.values():
-        if isinstance(box.operator, UserBox):
-            kernel = box.operator.kernel
-            yield kernel.factory if isinstance(kernel, Made) else kernel
-        own = getattr(getattr(box.operator, "reducer", None), "user", None)
-        if isinstance(own, WindowFunction):
-            yield from (own.init, own.incr, own.final)
+        for function in box.operator.traits.functions:
+            yield function.factory if isinstance(function, Made) else function
 
 
 def _installed(file: str) -> bool:

@@ -35,6 +35,7 @@ def linear_road(prepared: Prepared | None = None) -> Network:
             outputs=cars.OUTPUTS,
             key={"reports": ["VID"]},
             relations=["trips", "left"],
+            keeps={"entries": ["VID"], "stops": ["VID"]},
             name="cars",
         )
         quotes = network.user(
@@ -43,6 +44,7 @@ def linear_road(prepared: Prepared | None = None) -> Network:
             outputs=segments.OUTPUTS,
             key={"entries": ["VID"], "speeds": None, "stops": None},
             relations=["statistics", "stopped", "quotes"],
+            keeps=["VID"],
             name="segments",
         )
         told = quotes.filter("Lane <> 4", name="told")
