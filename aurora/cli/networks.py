@@ -175,6 +175,8 @@ def _summarise(result: Result) -> None:
     for name, rows in sorted(totals.rows.items()):
         table.add_row(name, f"{rows:,}")
     console = Console(file=sys.stderr)
+    if result.already:
+        console.print("finished before, and the input is the same: nothing to do; --fresh starts over")
     console.print(f"{totals.batch + 1} batches in {result.seconds:.1f} s")
     if totals.rows:
         console.print(table)
@@ -182,4 +184,6 @@ def _summarise(result: Result) -> None:
         for reason, number in sorted(reasons.items()):
             console.print(f"box {box} left out {number:,} tuples: {reason}")
     if totals.rejected:
-        console.print(f"{totals.rejected:,} rows could not be read: see the rejects")
+        console.print(
+            f"{totals.rejected:,} rows could not be read: see {totals.rejects or 'above'}", soft_wrap=True
+        )

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints, Train
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.sinks.sink import Note
+from aurora.errors import AuroraError
 
 __all__ = ["TextSink"]
 
@@ -20,60 +22,74 @@ Encoder = Callable[[pa.RecordBatch, Ints], bytes]
 
 @dataclass(frozen=True)
 class TextSink:
-    """Outputs whose sinks have one path share the file: each batch has the rows of one output after the other.
+    """Its note is the size of the file.
 
-    With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order.
+    With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order. Outputs
+    whose sinks are all `shared` may have one path: each batch has the rows of one output after the other.
     """
 
     path: str
     encode: Encoder
     header: bytes = b""
     in_tasks: bool = False
+    shared: bool = False
+
+    @property
+    def place(self) -> str:
+        return os.path.realpath(self.path)
 
     @property
     def _staged(self) -> Path:
-        return Path(self.path).parent / f".{Path(self.path).name}.staged"
+        return Path(self.place).parent / f".{Path(self.place).name}.staged"
 
-    def prepare(self, size: int | None) -> int:
-        """Cuts the file to its committed size, or begins it anew; gives the size."""
-        path = Path(self.path)
+    def open(self, note: Note) -> Note:
+        path = Path(self.place)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._staged, ignore_errors=True)
-        if size is not None:
-            with open(path, "r+b" if path.exists() else "w+b") as file:
-                file.truncate(size)
-            return size
-        path.write_bytes(self.header)
-        return len(self.header)
+        if note is None:
+            path.write_bytes(self.header)
+            sync_folder(path.parent)
+            return len(self.header)
+        found = path.stat().st_size if path.exists() else 0
+        if found < note:
+            raise AuroraError(
+                f"{path} has {found:,} bytes, the checkpoint says that {note:,} were written: "
+                "restore it, or start over with --fresh"
+            )
+        os.truncate(path, note)
+        return note
 
-    def append(self, rows: pa.RecordBatch, arrived: Ints, size: int) -> int:
-        """Writes rows at the committed size; gives the new one."""
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> int:
         content = self.encode(rows, arrived)
-        with open(self.path, "r+b") as file:
-            file.seek(size)
+        with open(self.place, "r+b") as file:
+            file.seek(note)
             file.write(content)
-            file.flush()
-            os.ftruncate(file.fileno(), size + len(content))
-        return size + len(content)
-
-    def write(self, train: Train) -> dict[str, Any]:
-        """Writes the lines of a task aside; one that is repeated leaves a file that nobody takes."""
-        self._staged.mkdir(parents=True, exist_ok=True)
-        path = self._staged / uuid.uuid4().hex
-        train = train.arranged()
-        path.write_bytes(self.encode(train.rows, train.arrived))
-        return {"file": path.name, "rows": len(train), "first": int(train.keys[0, 0])}
-
-    def take(self, parts: list[dict[str, Any]], size: int) -> int:
-        """Moves what tasks have written to the committed size, in the order of emission; gives the new one."""
-        with open(self.path, "r+b") as file:
-            file.seek(size)
-            for part in sorted(parts, key=lambda part: int(part["first"])):
-                with open(self._staged / part["file"], "rb") as lines:
-                    shutil.copyfileobj(lines, file, 1 << 22)
-                (self._staged / part["file"]).unlink()
             file.truncate()
             return file.tell()
+
+    def stages(self, in_order: bool, local: bool) -> bool:
+        # The parts are put together here, so the tasks and this process must see the same disk.
+        return self.in_tasks and in_order and local
+
+    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> str:
+        self._staged.mkdir(parents=True, exist_ok=True)
+        path = self._staged / uuid.uuid4().hex
+        path.write_bytes(self.encode(rows, arrived))
+        return path.name
+
+    def take(self, batch: int, parts: list[Note], note: Note) -> int:
+        with open(self.place, "r+b") as file:
+            file.seek(note)
+            for part in parts:
+                with open(self._staged / part, "rb") as lines:
+                    shutil.copyfileobj(lines, file, 1 << 22)
+                (self._staged / part).unlink()
+            file.truncate()
+            return file.tell()
+
+    def sync(self) -> None:
+        if os.path.exists(self.place):
+            sync_file(self.place)
 
     def finish(self) -> None:
         shutil.rmtree(self._staged, ignore_errors=True)
