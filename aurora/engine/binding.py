@@ -71,9 +71,12 @@ class Bound:
             checkpoint = locate_checkpoint(opened, settings)
             held.callback(checkpoint.leave)
             held.callback(locks.release)
-            opened[REJECTS_SINK] = _rejects_sink(opened, settings, locks)
-            _check_places(network, places, opened, checkpoint)
-            _lock(opened, checkpoint, locks)
+            reads = _reads(network, places)
+            opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
+            folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
+            check_places(reads, [*_writes(opened), folder])
+            _lock(opened, locks)
+            locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
             tables = {
                 name: read_table(name, sources[name], entry.schema)
                 for name, entry in network.inputs.items()
@@ -151,47 +154,45 @@ def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, st
     return places
 
 
-def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, locks: Locks) -> Sink:
+def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:
+    kinds = {name: "table" if entry.static else "source" for name, entry in network.inputs.items()}
+    reads = [Read(f"{kinds[name]} {name}", place) for name, place in places.items()]
+    return reads if network.path is None else [*reads, Read("the network", network.path)]
+
+
+def _writes(sinks: Mapping[str, Sink]) -> list[Written]:
+    return [
+        Written(_told(name), sink.place, is_shared(sink))
+        for name, sink in sinks.items()
+        if sink.place is not None
+    ]
+
+
+def _told(sink: str) -> str:
+    return "the file of rejects (--rejects)" if sink == REJECTS_SINK else f"sink {sink}"
+
+
+def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, reads: list[Read], locks: Locks) -> Sink:
     """Bad rows go where the user says, or beside the first file that is written, or into the working folder."""
     if settings.rejects is not None:
         return open_rejects(settings.rejects)
     first = next((sink.place for sink in sinks.values() if sink.place is not None), None)
     if first is not None:
         return open_rejects(f"csv:{os.path.join(os.path.dirname(first.rstrip(os.sep)), 'rejects.csv')}")
-    # Nothing else is written: other runs may have the same working folder, and it may be closed to this one.
-    folder = os.getcwd() if os.access(os.getcwd(), os.W_OK) else tempfile.gettempdir()
-    path = os.path.join(folder, "rejects.csv")
     try:
-        locks.take("the file of rejects", lock_beside(path))
-        return open_rejects(f"csv:{path}")
+        sink = open_rejects(f"csv:{os.path.join(os.getcwd(), 'rejects.csv')}")
+        check_places(reads, _writes({REJECTS_SINK: sink}))
+        _lock({REJECTS_SINK: sink}, locks)
+        return sink
     except AuroraError:
-        return open_rejects(f"csv:{os.path.join(folder, f'rejects-{os.getpid()}.csv')}")
+        # The working folder may be closed, it may be what is read, and another run may use it in the same way.
+        return open_rejects(f"csv:{os.path.join(tempfile.gettempdir(), f'aurora-rejects-{os.getpid()}.csv')}")
 
 
-def _check_places(
-    network: Network, places: Mapping[str, str], sinks: Mapping[str, Sink], checkpoint: Checkpoint
-) -> None:
-    kinds = {name: "table" if entry.static else "source" for name, entry in network.inputs.items()}
-    reads = [Read(f"{kinds[name]} {name}", place) for name, place in places.items()]
-    if network.path is not None:
-        reads.append(Read("the network", network.path))
-    writes = [
-        Written(_told(name), sink.place, is_shared(sink))
-        for name, sink in sinks.items()
-        if sink.place is not None
-    ]
-    check_places(reads, [*writes, Written("the checkpoint", os.path.join(checkpoint.folder, ""))])
-
-
-def _told(sink: str) -> str:
-    return "the file of rejects" if sink == REJECTS_SINK else f"sink {sink}"
-
-
-def _lock(sinks: Mapping[str, Sink], checkpoint: Checkpoint, locks: Locks) -> None:
+def _lock(sinks: Mapping[str, Sink], locks: Locks) -> None:
     for name, sink in sinks.items():
         if sink.place is not None:
             locks.take(f"{_told(name)} ({sink.place})", lock_beside(sink.place))
-    locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
 
 
 def _open_streams(

@@ -227,8 +227,21 @@ def test_rejects_of_the_console_go_to_the_working_folder(tmp_path: Path, monkeyp
     (tmp_path / "r.csv").write_text("2,2,40\n")
     run_here(base(), {"r": "csv:r.csv"}, {"far": "console"})
     assert os.listdir(tmp_path) == ["r.csv"], "a clean run leaves no rejects of an earlier one"
-    (tmp_path / "rejects.csv").write_text("mine\n")
-    (tmp_path / "r.csv").write_text("a,1,1\n")
-    totals = run_here(base(), {"r": "csv:r.csv"}, {"far": "console"})
-    assert totals.rejects == str(tmp_path / f"rejects-{os.getpid()}.csv")
-    assert (tmp_path / "rejects.csv").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("source", ["csv:r.csv", "csv:r*.csv", "csv:."])
+def test_rejects_go_elsewhere_if_the_working_folder_will_not_do(
+    tmp_path: Path, monkeypatch: Any, source: str
+) -> None:
+    """It holds a file of that name that is something else, or it is what is read."""
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    monkeypatch.chdir(desk)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (desk / "r.csv").write_text("a,1,1\n")
+    if source == "csv:r.csv":
+        (desk / "rejects.csv").write_text("mine\n")
+    before = files(desk)
+    totals = run_here(base(), {"r": source}, {"far": "console"})
+    assert totals.rejected == 1 and totals.rejects == str(tmp_path / f"aurora-rejects-{os.getpid()}.csv")
+    assert Path(totals.rejects).read_text().count("\n") == 2 and files(desk) == before
