@@ -1,6 +1,7 @@
 """A network bound to its sources and sinks: everything is checked here that can be before Spark starts."""
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -114,6 +115,10 @@ class Bound:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Lifts the locks; doing it twice does no harm."""
         self.held.close()
 
 
@@ -145,12 +150,13 @@ def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, st
         address = sources[name]
         while isinstance(address, Paced):
             address = address.address
-        if isinstance(address, str):
-            kind, _, place = address.partition(":")
-            if kind != "tcp":
-                check_local(f"source {name}", place)
-                places[name] = os.path.abspath(place)
+        kind, _, place = address.partition(":") if isinstance(address, str) else ("", "", "")
+        if kind in ("csv", "json", "parquet"):
+            check_local(f"source {name}", place)
         check_source(name, address)
+        path = place if os.path.exists(place) else re.sub(r"\?\w+=.*", "", place)
+        if kind in ("csv", "json", "parquet") and path != "-":
+            places[name] = os.path.abspath(path)
     return places
 
 

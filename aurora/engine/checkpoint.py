@@ -32,7 +32,7 @@ OWNER = "network"
 DISCARDED = "discarded"
 LOCK = "lock"
 # All that is removed; whatever else lies there is not a run's.
-OURS = (OWNER, "committed.json", "buckets", "sources", "spark")
+OURS = (OWNER, "committed.json", "buckets", "controls.json", "controls.seen", "sources", "spark")
 
 
 @dataclass(frozen=True)
