@@ -1,5 +1,6 @@
 """Files that are whole or not there, also after a power cut."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -18,8 +19,12 @@ def sync_file(path: str | Path) -> None:
 
 
 def sync_folder(path: str | Path) -> None:
-    """The names in a folder are on the disk."""
-    sync_file(path)
+    """The names in a folder are on the disk, where a file system can do that."""
+    try:
+        sync_file(path)
+    except OSError as fault:
+        if fault.errno != errno.EINVAL:
+            raise
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -114,8 +114,21 @@ def test_a_folder_whose_parts_are_missing_is_a_fault(tmp_path: Path) -> None:
     sink = open_sink("rows", f"csv:{tmp_path}/out", NUMBERS)
     note = sink.deliver(1, *numbers(2), sink.deliver(0, *numbers(1), sink.open(None)))
     (tmp_path / "out" / "part-00000000-00000.csv").unlink()
-    with pytest.raises(AuroraError, match=r"out has 1 parts, the checkpoint says that 2 were written"):
+    with pytest.raises(
+        AuroraError, match=r"out has 1 parts with 4 bytes, the checkpoint says that 2 with 8 were"
+    ):
         sink.open(note)
+
+
+def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> None:
+    """Another run, say, between a kill and the restart."""
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
+    path.write_text("a\n4\n5\n6\n7\n")
+    with pytest.raises(AuroraError, match=r"out.csv is not what the checkpoint tells of: something else has"):
+        sink.open(note)
+    assert path.read_text() == "a\n4\n5\n6\n7\n"
 
 
 def test_parts_of_unfinished_batches_go(tmp_path: Path) -> None:

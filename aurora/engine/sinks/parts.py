@@ -26,7 +26,7 @@ NAME = re.compile(r"part-(\d{8,})-\d{5,}\.\w+")
 class PartSink:
     """Parts are called part-BATCH-NUMBER.KIND, so that a restart knows which belong to unfinished batches.
 
-    Its note is the last batch that had parts, and how many parts there are up to then.
+    Its note is the last batch that had parts, and how many parts of how many bytes there are up to then.
     """
 
     path: str
@@ -43,19 +43,20 @@ class PartSink:
             self.check()
         shutil.rmtree(folder / STAGED, ignore_errors=True)
         last = -1 if note is None else note["batch"]
-        kept = 0
+        kept, size = 0, 0
         for entry in list(folder.iterdir()):
             match = NAME.fullmatch(entry.name)
             if match is not None and int(match[1]) > last:
                 entry.unlink()
             elif match is not None:
-                kept += 1
-        if note is not None and kept != note["parts"]:
+                kept, size = kept + 1, size + entry.stat().st_size
+        found = {"batch": last, "parts": kept, "bytes": size}
+        if note is not None and found != note:
             raise AuroraError(
-                f"{folder} has {kept:,} parts, the checkpoint says that {note['parts']:,} were written: "
-                "restore it, or start over with --fresh"
+                f"{folder} has {kept:,} parts with {size:,} bytes, the checkpoint says that {note['parts']:,} "
+                f"with {note['bytes']:,} were written: restore it, or start over with --fresh"
             )
-        return {"batch": last, "parts": kept}
+        return found
 
     def check(self) -> None:
         """Refuses a folder with anything in it but results, before it is emptied."""
@@ -85,10 +86,11 @@ class PartSink:
         return path.name
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
-        folder = Path(self.place)
+        folder, size = Path(self.place), note["bytes"]
         for number, part in enumerate(parts):
+            size += os.path.getsize(folder / STAGED / part)
             os.replace(folder / STAGED / part, folder / f"part-{batch:08d}-{number:05d}.{self.kind}")
-        return {"batch": batch, "parts": note["parts"] + len(parts)}
+        return {"batch": batch, "parts": note["parts"] + len(parts), "bytes": size}
 
     def sync(self) -> None:
         sync_folder(self.place)

@@ -37,7 +37,7 @@ class RejectsSink(TextSink):
         Path(self.place).unlink(missing_ok=True)
         return None
 
-    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> int:
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
         return super().deliver(batch, rows, arrived, super().open(None) if note is None else note)
 
     def stages(self, in_order: bool, local: bool) -> bool:

@@ -3,9 +3,11 @@
 import os
 import shutil
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -18,11 +20,13 @@ __all__ = ["TextSink"]
 
 # Makes lines of rows and of their arrival times in milliseconds since 1970.
 Encoder = Callable[[pa.RecordBatch, Ints], bytes]
+# Bytes at the end of a file by which it is known again.
+LOOKED_AT = 4096
 
 
 @dataclass(frozen=True)
 class TextSink:
-    """Its note is the size of the file.
+    """Its note is the size of the file, and a mark of its last bytes by which it is known again.
 
     With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order. Outputs
     whose sinks are all `shared` may have one path: each batch has the rows of one output after the other.
@@ -47,25 +51,32 @@ class TextSink:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._staged, ignore_errors=True)
         if note is None:
-            path.write_bytes(self.header)
-            sync_folder(path.parent)
-            return len(self.header)
+            with open(path, "w+b") as file:
+                file.write(self.header)
+                sync_folder(path.parent)
+                return _ended(file)
         found = path.stat().st_size if path.exists() else 0
-        if found < note:
+        if found < note["bytes"]:
             raise AuroraError(
-                f"{path} has {found:,} bytes, the checkpoint says that {note:,} were written: "
+                f"{path} has {found:,} bytes, the checkpoint says that {note['bytes']:,} were written: "
                 "restore it, or start over with --fresh"
             )
-        os.truncate(path, note)
+        with open(path, "r+b") as file:
+            file.seek(note["bytes"])
+            if _mark(file) != note["mark"]:
+                raise AuroraError(
+                    f"{path} is not what the checkpoint tells of: something else has written it; "
+                    "restore it, or start over with --fresh"
+                )
+            file.truncate(note["bytes"])
         return note
 
-    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> int:
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
         content = self.encode(rows, arrived)
         with open(self.place, "r+b") as file:
-            file.seek(note)
+            file.seek(note["bytes"])
             file.write(content)
-            file.truncate()
-            return file.tell()
+            return _ended(file)
 
     def stages(self, in_order: bool, local: bool) -> bool:
         # The parts are put together here, so the tasks and this process must see the same disk.
@@ -77,15 +88,14 @@ class TextSink:
         path.write_bytes(self.encode(rows, arrived))
         return path.name
 
-    def take(self, batch: int, parts: list[Note], note: Note) -> int:
+    def take(self, batch: int, parts: list[Note], note: Note) -> Note:
         with open(self.place, "r+b") as file:
-            file.seek(note)
+            file.seek(note["bytes"])
             for part in parts:
                 with open(self._staged / part, "rb") as lines:
                     shutil.copyfileobj(lines, file, 1 << 22)
                 (self._staged / part).unlink()
-            file.truncate()
-            return file.tell()
+            return _ended(file)
 
     def sync(self) -> None:
         if os.path.exists(self.place):
@@ -93,3 +103,18 @@ class TextSink:
 
     def finish(self) -> None:
         shutil.rmtree(self._staged, ignore_errors=True)
+
+
+def _ended(file: BinaryIO) -> Note:
+    """Ends a file where it has been written to; gives the note of it."""
+    file.truncate()
+    return {"bytes": file.tell(), "mark": _mark(file)}
+
+
+def _mark(file: BinaryIO) -> int:
+    """Of the bytes before the place in a file, where it stays."""
+    end = file.tell()
+    file.seek(max(end - LOOKED_AT, 0))
+    mark = zlib.crc32(file.read(end - file.tell()))
+    file.seek(end)
+    return mark
