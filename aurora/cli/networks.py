@@ -96,7 +96,8 @@ def run_network(
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
-    A path that ends in .csv or .jsonl is one file with the rows in the order of emission, any other a folder of parts.
+    A path that ends in .csv, .jsonl, .ndjson or .json is one file with the rows in the order of emission, any other a
+    folder of parts.
     A run that was killed goes on where it stopped when the same command is given again.
 
     Example: aurora run border.yaml --source reports=csv:r.csv --source beats=csv:b.csv --sink alarms=csv:out.csv

@@ -101,7 +101,8 @@ class Checkpoint:
         """State lies in buckets: a run that goes on keeps the number that it began with."""
         note = self.folder / "buckets"
         if not note.exists():
-            write_whole(note, str(settings.partitions or cores_of(settings.master)))
+            with _told(note):
+                write_whole(note, str(settings.partitions or cores_of(settings.master)))
         return int(note.read_text())
 
     def discard(self) -> None:

@@ -65,7 +65,7 @@ class Commits:
             totals.inputs = dict(inputs or {})
             totals.rejects = sinks[REJECTS_SINK].place if REJECTS_SINK in sinks else None
             # Before Spark notes anything: what it knows without a note here is not of this run.
-            totals.store(note)
+            self._store(totals)
         self.totals = totals
 
     def take(self, batch: int, wagons: pa.Table) -> None:
@@ -85,16 +85,19 @@ class Commits:
         totals.batch = batch
         totals.end = any(moment_of(payload).end for payload in by_lane.get(TOKEN, []))
         totals.places = json.loads(by_lane[PLACES][0])
-        try:
-            totals.store(self._note)
-        except OSError as fault:
-            raise cannot_write(self._note, fault) from None
+        self._store(totals)
         self.totals = totals
         if self._watch is not None:
             state = sum(box["state"] for count in counts for box in count.values())
             seconds = time.monotonic() - self._started
             taken = dict(totals.taken)
             self._watch(BatchReport(batch, rows, rejected, state, totals.places, taken, seconds, totals.end))
+
+    def _store(self, totals: Totals) -> None:
+        try:
+            totals.store(self._note)
+        except OSError as fault:
+            raise cannot_write(self._note, fault) from None
 
     def _write(self, batch: int, by_lane: dict[int, list[bytes]], totals: Totals) -> dict[str, int]:
         """Puts everything into the sinks and on the disk; gives the number of rows by sink."""

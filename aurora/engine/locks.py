@@ -29,25 +29,12 @@ class Locks:
         """Raises a fault that names the holder if another run has it."""
         if lock in self._held:
             return
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.read(handle, 20).decode(errors="replace").strip()
-                os.close(handle)
-                raise AuroraError(
-                    f"{what} is in use by another run{f', process {holder}' if holder else ''}: "
-                    "wait for it, stop it, or write elsewhere"
-                ) from None
-            if _is_still(lock, handle):
-                break
-            # Who had it has removed the file between the opening and the lock.
-            os.close(handle)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        self._held[lock] = handle
+        try:
+            self._held[lock] = _locked(what, lock)
+        except OSError as fault:
+            raise AuroraError(
+                f"{what} cannot be locked: {fault.filename or lock}: {fault.strerror or fault}; choose another path"
+            ) from None
 
     def release(self) -> None:
         while self._held:
@@ -64,6 +51,30 @@ class Locks:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _locked(what: str, lock: Path) -> int:
+    """The open file that holds the lock as long as it is open."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as fault:
+            holder = os.read(handle, 20).decode(errors="replace").strip()
+            os.close(handle)
+            if not isinstance(fault, BlockingIOError):
+                raise
+            raise AuroraError(
+                f"{what} is in use by another run{f', process {holder}' if holder else ''}: "
+                "wait for it, stop it, or write elsewhere"
+            ) from None
+        if _is_still(lock, handle):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            return handle
+        # Who had it has removed the file between the opening and the lock.
+        os.close(handle)
 
 
 def _is_still(lock: Path, handle: int) -> bool:

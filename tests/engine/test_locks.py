@@ -116,6 +116,12 @@ def test_a_lock_file_that_was_removed_in_between_is_no_lock(
             Locks().take("it", lock)
 
 
+def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AuroraError, match=r"^it cannot be locked: \S+file: [^\n]+; choose another path$"):
+        Locks().take("it", lock_beside(str(tmp_path / "file" / "far.csv")))
+
+
 def test_where_the_neighbourhood_is_closed_the_lock_is_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
