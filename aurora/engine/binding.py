@@ -1,7 +1,6 @@
 """A network bound to its sources and sinks: everything is checked here that can be before Spark starts."""
 
 import os
-import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -18,8 +17,7 @@ from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
-from aurora.engine.sources.address import check_source, open_source, read_table
-from aurora.engine.sources.paced import Paced
+from aurora.engine.sources.address import check_source, open_source, read_table, source_path
 from aurora.engine.sources.receivers import Receiver
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
@@ -147,16 +145,11 @@ def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, st
     for name in network.inputs:
         if name not in sources:
             raise AuroraError(f"input {name} has no source; add --source {name}=csv:PATH")
-        address = sources[name]
-        while isinstance(address, Paced):
-            address = address.address
-        kind, _, place = address.partition(":") if isinstance(address, str) else ("", "", "")
-        if kind in ("csv", "json", "parquet"):
-            check_local(f"source {name}", place)
-        check_source(name, address)
-        path = place if os.path.exists(place) else re.sub(r"\?\w+=.*", "", place)
-        if kind in ("csv", "json", "parquet") and path != "-":
+        path = source_path(name, sources[name])
+        if path is not None:
+            check_local(f"source {name}", path)
             places[name] = os.path.abspath(path)
+        check_source(name, sources[name])
     return places
 
 
@@ -219,7 +212,7 @@ def _open_streams(
         source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
         streams[name] = source
         receivers += [receiver] if receiver else []
-    return streams, receivers, checkpoint.claim(identity(plan, tables, addresses, streams, sinks))
+    return streams, receivers, checkpoint.claim(identity(plan, tables, streams, sinks))
 
 
 def _unchanged(noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source]) -> bool:

@@ -19,8 +19,7 @@ from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
-from aurora.engine.sources import source as source_module
-from aurora.engine.sources.source import Source
+from aurora.engine.sources.source import Source, source_identity
 from aurora.engine.spark.leftovers import settle_spark
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
@@ -174,7 +173,6 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
 def identity(
     plan: Plan,
     tables: Mapping[str, pa.RecordBatch],
-    addresses: Mapping[str, object],
     sources: Mapping[str, Source],
     sinks: Mapping[str, Sink],
 ) -> dict[str, Any]:
@@ -182,19 +180,9 @@ def identity(
     return {
         "network": _mark(plan.fingerprint().encode()),
         "table": {name: _mark(to_csv(rows)) for name, rows in tables.items()},
-        "source": {name: _source_mark(addresses[name], source) for name, source in sources.items()},
+        "source": {name: source_identity(source) for name, source in sources.items()},
         "sink": {name: sink.place for name, sink in sinks.items() if name != REJECTS_SINK},
     }
-
-
-def _source_mark(address: object, source: Source) -> Any:
-    known = getattr(source_module, "source_identity", None)
-    if known is not None:
-        return known(source)
-    if isinstance(address, str):
-        kind, _, place = address.partition(":")
-        return address if kind == "tcp" else f"{kind}:{os.path.abspath(place)}"
-    return type(source).__name__
 
 
 def _mark(content: bytes) -> str:

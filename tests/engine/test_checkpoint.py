@@ -11,7 +11,6 @@ from aurora import AuroraError, Network, Settings, from_text
 from aurora.engine import checkpoint as module
 from aurora.engine.binding import Bound
 from aurora.engine.checkpoint import Checkpoint
-from aurora.engine.sources import source as source_module
 from aurora.engine.spark.leftovers import settle_spark
 from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
 
@@ -158,10 +157,10 @@ def test_an_output_that_is_added_would_lack_what_came_before(desk: Path) -> None
 
 
 def test_sources_say_themselves_what_they_are(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "source_identity", lambda source: "the first", raising=False)
+    monkeypatch.setattr(module, "source_identity", lambda source: "the first")
     with bind():
         pass
-    monkeypatch.setattr(source_module, "source_identity", lambda source: "the second")
+    monkeypatch.setattr(module, "source_identity", lambda source: "the second")
     with pytest.raises(AuroraError, match=r"another source r \(it was the first, now it is the second\)"):
         bind()
 

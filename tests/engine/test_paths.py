@@ -42,6 +42,7 @@ def bind(
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("csv:same.csv", {"far": "csv:same.csv"}, r"source r reads \S+same.csv, and sink far writes \S+same.csv there"),
     ("csv:./in/../same.csv", {"far": "csv:same.csv"}, r"source r reads .* and sink far writes"),
+    ("csv:same.csv?header=true", {"far": "csv:same.csv"}, r"source r reads \S+same.csv, and sink far writes"),
     ("csv:link.csv", {"far": "csv:same.csv"}, r"source r reads \S+link.csv, and sink far writes \S+same.csv there"),
     ("csv:same.csv", {"far": "csv:link.csv"}, r"source r reads \S+same.csv, and sink far writes"),
     ("csv:hard.csv", {"far": "csv:same.csv"}, r"source r reads \S+hard.csv, and sink far writes"),
