@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aurora.engine.running import Result, run
     from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
+    from aurora.engine.sinks.sink import Sink
     from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
     from aurora.engine.sources.paced import Paced
@@ -46,6 +47,7 @@ __all__ = [
     "Result",
     "Schema",
     "Settings",
+    "Sink",
     "Source",
     "State",
     "Stream",
@@ -79,6 +81,7 @@ _HOMES = {
     "Result": "aurora.engine.running",
     "Schema": "aurora.algebra.tuples.schema",
     "Settings": "aurora.engine.settings",
+    "Sink": "aurora.engine.sinks.sink",
     "Source": "aurora.engine.sources.source",
     "State": "aurora.algebra.state.state",
     "Stream": "aurora.network.network",

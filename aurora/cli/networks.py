@@ -96,7 +96,8 @@ def run_network(
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
-    A path that ends in .csv or .jsonl is one file with the rows in the order of emission, any other a folder of parts.
+    A path that ends in .csv, .jsonl, .ndjson or .json is one file with the rows in the order of emission, any other a
+    folder of parts.
     A run that was killed goes on where it stopped when the same command is given again.
 
     Example: aurora run border.yaml --source reports=csv:r.csv --source beats=csv:b.csv --sink alarms=csv:out.csv
@@ -175,6 +176,8 @@ def _summarise(result: Result) -> None:
     for name, rows in sorted(totals.rows.items()):
         table.add_row(name, f"{rows:,}")
     console = Console(file=sys.stderr)
+    if result.already:
+        console.print("finished before, and the input is the same: nothing to do; --fresh starts over")
     console.print(f"{totals.batch + 1} batches in {result.seconds:.1f} s")
     if totals.rows:
         console.print(table)
@@ -182,4 +185,6 @@ def _summarise(result: Result) -> None:
         for reason, number in sorted(reasons.items()):
             console.print(f"box {box} left out {number:,} tuples: {reason}")
     if totals.rejected:
-        console.print(f"{totals.rejected:,} rows could not be read: see the rejects")
+        console.print(
+            f"{totals.rejected:,} rows could not be read: see {totals.rejects or 'above'}", soft_wrap=True
+        )

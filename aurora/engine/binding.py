@@ -1,92 +1,134 @@
 """A network bound to its sources and sinks: everything is checked here that can be before Spark starts."""
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from aurora.engine.checkpoint import bucket_count, open_checkpoint, scratch_folder
-from aurora.engine.commit import REJECTS_SINK
+from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
+from aurora.engine.commit import BatchReport, Commits
+from aurora.engine.locks import Locks, lock_beside
+from aurora.engine.paths import Read, Written, check_local, check_places, survey
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.projection import projected
 from aurora.engine.settings import Settings, cores_of
-from aurora.engine.sinks.address import Sink, open_sink
-from aurora.engine.sinks.parts import PartSink
-from aurora.engine.sinks.text import TextSink
-from aurora.engine.sources.address import check_source, open_source, read_table
+from aurora.engine.sinks.address import open_rejects, open_sink
+from aurora.engine.sinks.rejects import REJECTS_SINK
+from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
+from aurora.engine.sources.address import check_source, open_source, read_table, source_path
 from aurora.engine.sources.receivers import Receiver
-from aurora.engine.sources.source import REJECTS
+from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
+from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 
 __all__ = ["Bound"]
 
+# Buckets are numbered in 16 bits.
+MOST_PARTITIONS = 65_536
+
 
 @dataclass(frozen=True)
 class Bound:
-    """A network with its sources and sinks, everything checked that can be checked before Spark starts."""
+    """A network with its sources and sinks; what it writes is locked until it is left.
+
+    `done` if an earlier run with this checkpoint came to the end of the very same input.
+    """
 
     job: Job
     admission: Admission
     sinks: dict[str, Sink]
     receivers: list[Receiver]
-    checkpoint: Path
+    checkpoint: Checkpoint
+    inputs: dict[str, str]
+    done: bool
+    held: ExitStack
 
     @staticmethod
     def of(
         network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any], settings: Settings
     ) -> "Bound":
+        _check_settings(settings)
         _check_names("source", sources, list(network.inputs), "input")
         _check_names("sink", sinks, list(network.outputs), "output")
         if not sinks:
             raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
-        if settings.batch < 1 or (settings.partitions or 1) < 1:
-            found = settings.batch if settings.batch < 1 else settings.partitions
-            raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
         opened = {
             name: open_sink(name, address, network.schema(network.outputs[name].port))
             for name, address in sinks.items()
         }
         plan = plan_network(projected(network, list(sinks)), list(sinks), settings.fuse)
         ship_functions(network)
-        used = {name for name, _ in plan.inputs}
-        for name in network.inputs:
-            if name not in sources:
-                raise AuroraError(f"input {name} has no source; add --source {name}=csv:PATH")
-            check_source(name, sources[name])
-        opened |= _rejects_sink(opened, settings)
-        tables = {
-            name: read_table(name, sources[name], entry.schema)
-            for name, entry in network.inputs.items()
-            if entry.static
-        }
-        # Before the checkpoint is looked at: a run that goes on must have the same tables.
-        plan = plan.with_tables(tables)
-        checkpoint = open_checkpoint(plan, opened, settings)
-        notes = checkpoint / "sources"
-        notes.mkdir(parents=True, exist_ok=True)
-        streams, receivers = {}, []
-        for name, _ in plan.inputs:
-            if name in used:
-                schema = network.inputs[name].schema
-                source, receiver = open_source(name, sources[name], schema, settings.follow, notes)
-                streams[name] = source
-                receivers += [receiver] if receiver else []
-        buckets = bucket_count(checkpoint, settings)
-        parts = {
-            name: sink
-            for name, sink in opened.items()
-            if isinstance(sink, PartSink)
-            or (isinstance(sink, TextSink) and _in_tasks(name, sink, plan, settings))
-        }
-        job = Job(plan, buckets, parts, scratch_folder(checkpoint))
-        pieces = max(2, cores_of(settings.master))
-        admission = Admission.of(job, streams, settings.batch, pieces)
-        return Bound(job, admission, opened, receivers, checkpoint)
+        places = _source_places(network, sources)
+        with ExitStack() as held:
+            locks = Locks()
+            checkpoint = locate_checkpoint(opened, settings)
+            held.callback(checkpoint.leave)
+            held.callback(locks.release)
+            reads = _reads(network, places)
+            opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
+            folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
+            check_places(reads, [*_writes(opened), folder])
+            _lock(opened, locks)
+            locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
+            tables = {
+                name: read_table(name, sources[name], entry.schema)
+                for name, entry in network.inputs.items()
+                if entry.static
+            }
+            inputs = {name: survey(place) for name, place in places.items()}
+            streams, receivers, noted = _open_streams(
+                network, plan, tables, sources, opened, checkpoint, settings
+            )
+            done = noted is not None and noted.end
+            if noted is not None and noted.end and not _unchanged(noted, inputs, streams):
+                checkpoint.discard()
+                streams, receivers, _ = _open_streams(
+                    network, plan, tables, sources, opened, checkpoint, settings
+                )
+                done = False
+            plan = plan.with_tables(dict(tables))
+            parts = _staged_in_tasks(opened, plan, settings)
+            job = Job(plan, checkpoint.buckets(settings), parts, scratch_folder(checkpoint.folder))
+            admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
+            return Bound(job, admission, opened, receivers, checkpoint, inputs, done, held.pop_all())
+
+    def commits(self, watch: Callable[[BatchReport], None] | None = None) -> Commits:
+        """Opens the sinks: what a killed run wrote behind its last note is taken back."""
+        return Commits(self.job.plan, self.sinks, self.checkpoint.note, watch, self.inputs)
+
+    def already_done(self) -> Totals:
+        """What the earlier run did; its files are checked against its notes, and its checkpoint removed if it must."""
+        commits = self.commits()
+        commits.finish()
+        self.checkpoint.close(ended=True)
+        return commits.totals
+
+    def __enter__(self) -> "Bound":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Lifts the locks; doing it twice does no harm."""
+        self.held.close()
+
+
+def _check_settings(settings: Settings) -> None:
+    partitions = 1 if settings.partitions is None else settings.partitions
+    if settings.batch < 1 or partitions < 1:
+        found = settings.batch if settings.batch < 1 else partitions
+        raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
+    if partitions > MOST_PARTITIONS:
+        raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most, found {partitions:,}")
+    if settings.checkpoint is not None:
+        check_local("checkpoint", settings.checkpoint)
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str) -> None:
@@ -97,21 +139,93 @@ def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str)
             )
 
 
-def _rejects_sink(sinks: dict[str, Sink], settings: Settings) -> dict[str, Sink]:
-    """Bad rows go where the user says, or beside the first file that is written."""
-    address = settings.rejects
-    if address is None:
-        paths = [sink.path for sink in sinks.values() if isinstance(sink, TextSink | PartSink)]
-        if not paths:
-            return {}
-        address = f"csv:{os.path.join(os.path.dirname(paths[0]), 'rejects.csv')}"
-    sink = open_sink("rejects", address, REJECTS)
-    if isinstance(sink, PartSink):
-        raise AuroraError(f"rejects go to one file: end its name in .csv or .jsonl, found {sink.path}")
-    return {REJECTS_SINK: sink}
+def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, str]:
+    """Every input has a source that can be read; gives the paths of those that are files."""
+    places = {}
+    for name in network.inputs:
+        if name not in sources:
+            raise AuroraError(f"input {name} has no source; add --source {name}=csv:PATH")
+        path = source_path(name, sources[name])
+        if path is not None:
+            check_local(f"source {name}", path)
+            places[name] = os.path.abspath(path)
+        check_source(name, sources[name])
+    return places
 
 
-def _in_tasks(name: str, sink: TextSink, plan: Plan, settings: Settings) -> bool:
-    """Whether the tasks may make the lines of a file: they and this process must see the same disk."""
+def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:
+    kinds = {name: "table" if entry.static else "source" for name, entry in network.inputs.items()}
+    reads = [Read(f"{kinds[name]} {name}", place) for name, place in places.items()]
+    return reads if network.path is None else [*reads, Read("the network", network.path)]
+
+
+def _writes(sinks: Mapping[str, Sink]) -> list[Written]:
+    return [
+        Written(_told(name), sink.place, is_shared(sink))
+        for name, sink in sinks.items()
+        if sink.place is not None
+    ]
+
+
+def _told(sink: str) -> str:
+    return "the file of rejects (--rejects)" if sink == REJECTS_SINK else f"sink {sink}"
+
+
+def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, reads: list[Read], locks: Locks) -> Sink:
+    """Bad rows go where the user says, or beside the first file that is written, or into the working folder."""
+    if settings.rejects is not None:
+        return open_rejects(settings.rejects)
+    first = next((sink.place for sink in sinks.values() if sink.place is not None), None)
+    if first is not None:
+        return open_rejects(f"csv:{os.path.join(os.path.dirname(first.rstrip(os.sep)), 'rejects.csv')}")
+    try:
+        sink = open_rejects(f"csv:{os.path.join(os.getcwd(), 'rejects.csv')}")
+        check_places(reads, _writes({REJECTS_SINK: sink}))
+        _lock({REJECTS_SINK: sink}, locks)
+        return sink
+    except AuroraError:
+        # The working folder may be closed, it may be what is read, and another run may use it in the same way.
+        return open_rejects(f"csv:{os.path.join(tempfile.gettempdir(), f'aurora-rejects-{os.getpid()}.csv')}")
+
+
+def _lock(sinks: Mapping[str, Sink], locks: Locks) -> None:
+    for name, sink in sinks.items():
+        if sink.place is not None:
+            locks.take(f"{_told(name)} ({sink.place})", lock_beside(sink.place))
+
+
+def _open_streams(
+    network: Network,
+    plan: Plan,
+    tables: Mapping[str, Any],
+    addresses: Mapping[str, Any],
+    sinks: Mapping[str, Sink],
+    checkpoint: Checkpoint,
+    settings: Settings,
+) -> tuple[dict[str, Source], list[Receiver], Totals | None]:
+    """The sources of the inputs, and what is noted of them in the checkpoint, which is this run's from here on."""
+    checkpoint.open(settings.fresh)
+    streams: dict[str, Source] = {}
+    receivers = []
+    for name, _ in plan.inputs:
+        schema = network.inputs[name].schema
+        source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
+        streams[name] = source
+        receivers += [receiver] if receiver else []
+    return streams, receivers, checkpoint.claim(identity(plan, tables, streams, sinks))
+
+
+def _unchanged(noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source]) -> bool:
+    """Whether the input that a run has finished is what there is now."""
+    return noted.inputs == inputs and all(
+        name in noted.places and source.finished(noted.places[name]) for name, source in streams.items()
+    )
+
+
+def _staged_in_tasks(sinks: Mapping[str, Sink], plan: Plan, settings: Settings) -> dict[str, StagingSink]:
     local = settings.master is None or settings.master.startswith("local")
-    return sink.in_tasks and local and name != REJECTS_SINK and plan.in_order(name)
+    return {
+        name: sink
+        for name, sink in sinks.items()
+        if name != REJECTS_SINK and isinstance(sink, StagingSink) and sink.stages(plan.in_order(name), local)
+    }

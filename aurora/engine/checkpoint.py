@@ -1,52 +1,194 @@
 """The folder from which a killed run goes on: whose it is, and what must stay the same."""
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from aurora.engine.durable import cannot_write, sync_folder, write_whole
 from aurora.engine.plan import Plan
 from aurora.engine.settings import Settings, cores_of
-from aurora.engine.sinks.address import Sink
-from aurora.engine.sinks.parts import PartSink
-from aurora.engine.sinks.text import TextSink
+from aurora.engine.sinks.encode import to_csv
+from aurora.engine.sinks.rejects import REJECTS_SINK
+from aurora.engine.sinks.sink import Sink
+from aurora.engine.sources.source import Source, source_identity
+from aurora.engine.spark.leftovers import settle_spark
+from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 
-__all__ = ["bucket_count", "open_checkpoint", "scratch_folder"]
+__all__ = ["Checkpoint", "identity", "locate_checkpoint", "scratch_folder"]
+
+OWNER = "network"
+# While it is there, the folder is being emptied: nothing else in it counts any more.
+DISCARDED = "discarded"
+LOCK = "lock"
+# All that is removed; whatever else lies there is not a run's.
+OURS = (OWNER, "committed.json", "buckets", "controls.json", "controls.seen", "sources", "spark")
 
 
-def open_checkpoint(plan: Plan, sinks: dict[str, Sink], settings: Settings) -> Path:
-    """The folder from which a killed run goes on; beside the first sink unless given."""
-    mark = hashlib.sha256(plan.fingerprint().encode()).hexdigest()
-    if settings.checkpoint is not None:
-        folder = Path(settings.checkpoint).absolute()
+@dataclass(frozen=True)
+class Checkpoint:
+    """`kept` if it stays when the input has ended; a temporary one goes in any case."""
+
+    folder: Path
+    kept: bool
+    temporary: bool = False
+
+    @property
+    def note(self) -> Path:
+        return self.folder / "committed.json"
+
+    @property
+    def spark(self) -> Path:
+        return self.folder / "spark"
+
+    @property
+    def sources(self) -> Path:
+        return self.folder / "sources"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / LOCK
+
+    def open(self, fresh: bool) -> None:
+        """Makes the folder, and empties it if it is to be begun anew, or if a run was killed while it did that."""
+        with _told(self.folder):
+            if fresh or (self.folder / DISCARDED).exists():
+                self.discard()
+            self.sources.mkdir(parents=True, exist_ok=True)
+
+    def claim(self, owner: Mapping[str, Any]) -> Totals | None:
+        """Makes it this run's, or raises a fault; gives what was noted so far."""
+        with _told(self.folder):
+            if (self.folder / OWNER).exists():
+                self._check_owner(owner)
+            noted = Totals.load(self.note)
+            settle_spark(self.spark, None if noted is None else noted.batch)
+            if not (self.folder / OWNER).exists():
+                write_whole(self.folder / OWNER, json.dumps(owner, indent=1))
+        return noted
+
+    def _check_owner(self, owner: Mapping[str, Any]) -> None:
+        try:
+            found = json.loads((self.folder / OWNER).read_text(encoding="utf-8"))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("network") != owner["network"]:
+            raise AuroraError(
+                f"{self.folder} is the checkpoint of another network or run; "
+                "remove it or start over with --fresh"
+            )
+        for what in ("source", "table", "sink"):
+            was, now = found.get(what, {}), owner[what]
+            for name in sorted(was.keys() | now.keys()):
+                if was.get(name) != now.get(name):
+                    raise AuroraError(
+                        f"{self.folder} is the checkpoint of a run with another {what} {name}"
+                        f"{_difference(what, was.get(name), now.get(name))}: "
+                        "give that again, or start over with --fresh"
+                    )
+
+    def buckets(self, settings: Settings) -> int:
+        """State lies in buckets: a run that goes on keeps the number that it began with."""
+        note = self.folder / "buckets"
+        if not note.exists():
+            with _told(note):
+                write_whole(note, str(settings.partitions or cores_of(settings.master)))
+        return int(note.read_text())
+
+    def discard(self) -> None:
+        """Empties the folder, in steps that a kill may part anywhere: the next run then goes on with it."""
+        if not self.folder.is_dir():
+            return
+        mark = self.folder / DISCARDED
+        mark.touch()
+        sync_folder(self.folder)
+        for entry in sorted(self.folder.iterdir()):
+            if entry.name.removesuffix(".partial") in OURS:
+                _remove(entry)
+        _remove(mark)
+
+    def close(self, ended: bool) -> None:
+        """Behind a run: what nobody will go on from is removed."""
+        if ended and not self.kept:
+            self.discard()
+
+    def leave(self) -> None:
+        """When the lock is released: a folder that was for this run alone goes, an empty one too."""
+        if self.temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        elif not self.kept and self.folder.is_dir() and not os.listdir(self.folder):
+            self.folder.rmdir()
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise cannot_write(folder, fault) from None
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
     else:
-        paths = [sink.path for name, sink in sinks.items() if isinstance(sink, TextSink | PartSink)]
-        if not paths:
-            return Path(tempfile.mkdtemp(prefix="aurora-"))
-        folder = Path(os.path.dirname(paths[0])) / f".{os.path.basename(paths[0])}.checkpoint"
-    if settings.fresh:
-        shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    owner = folder / "network"
-    if owner.exists() and owner.read_text() != mark:
+        entry.unlink(missing_ok=True)
+
+
+def _difference(what: str, was: Any, now: Any) -> str:
+    """Contents are told apart by a hash, which says nothing to anybody."""
+    told = what != "table" and isinstance(was, str) and isinstance(now, str)
+    return f" (it was {was}, now it is {now})" if told else ""
+
+
+def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoint:
+    """Where it is: as given, or beside the first file that is written, or for this run alone."""
+    if settings.checkpoint is None:
+        places = [sink.place for name, sink in sinks.items() if name != REJECTS_SINK]
+        first = next((place for place in places if place is not None), None)
+        if first is None:
+            return Checkpoint(Path(tempfile.mkdtemp(prefix="aurora-")), kept=False, temporary=True)
+        path = Path(first)
+        return Checkpoint(path.parent / f".{path.name}.checkpoint", kept=False)
+    folder = Path(os.path.abspath(settings.checkpoint))
+    if not settings.checkpoint or (folder.exists() and not folder.is_dir()):
+        raise AuroraError(f"checkpoint '{settings.checkpoint}' is not a folder; name another one")
+    inside = set(os.listdir(folder)) if folder.is_dir() else set()
+    if inside and not inside & {OWNER, DISCARDED, LOCK}:
         raise AuroraError(
-            f"{folder} is the checkpoint of another network or run; remove it or start anew with --fresh"
+            f"checkpoint {folder} holds {min(inside)}, so it is not the folder of a checkpoint; name another one"
         )
-    owner.write_text(mark)
-    return folder
+    return Checkpoint(folder, kept=True)
 
 
-def bucket_count(checkpoint: Path, settings: Settings) -> int:
-    """State lies in buckets: a run that goes on keeps the number that it began with."""
-    note = checkpoint / "buckets"
-    if not note.exists():
-        note.write_text(str(settings.partitions or cores_of(settings.master)))
-    return int(note.read_text())
+def identity(
+    plan: Plan,
+    tables: Mapping[str, pa.RecordBatch],
+    sources: Mapping[str, Source],
+    sinks: Mapping[str, Sink],
+) -> dict[str, Any]:
+    """What must not change between a run and its continuation."""
+    return {
+        "network": _mark(plan.fingerprint().encode()),
+        "table": {name: _mark(to_csv(rows)) for name, rows in tables.items()},
+        "source": {name: source_identity(source) for name, source in sources.items()},
+        "sink": {name: sink.place for name, sink in sinks.items() if name != REJECTS_SINK},
+    }
+
+
+def _mark(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def scratch_folder(checkpoint: Path) -> str:
     """The same for every run that goes on from a checkpoint, so that a killed one leaves nothing behind for good."""
-    mark = hashlib.sha256(str(checkpoint.absolute()).encode()).hexdigest()[:16]
-    return os.path.join(tempfile.gettempdir(), f"aurora-state-{mark}")
+    return os.path.join(tempfile.gettempdir(), f"aurora-state-{_mark(str(checkpoint).encode())[:16]}")

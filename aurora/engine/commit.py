@@ -2,62 +2,23 @@
 
 import json
 import time
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Train
+from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
-from aurora.engine.sinks.address import CallbackSink, Sink
-from aurora.engine.sinks.parts import PartSink
-from aurora.engine.sinks.text import TextSink
+from aurora.engine.sinks.rejects import REJECTS_SINK
+from aurora.engine.sinks.sink import Sink, StagingSink, sink_key
+from aurora.engine.totals import Totals
 from aurora.engine.wagons import COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
 
 __all__ = ["BatchReport", "Commits", "Totals"]
-
-
-@dataclass
-class Totals:
-    """Sums over all committed batches, and the size of each file."""
-
-    batch: int = -1
-    end: bool = False
-    rejected: int = 0
-    rows: Counter[str] = field(default_factory=Counter)
-    taken: Counter[str] = field(default_factory=Counter)
-    given: Counter[str] = field(default_factory=Counter)
-    nanoseconds: Counter[str] = field(default_factory=Counter)
-    discarded: dict[str, Counter[str]] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path) -> "Totals | None":
-        if not path.exists():
-            return None
-        content = json.loads(path.read_text())
-        totals = cls(content["batch"], content["end"], content["rejected"])
-        for name in ("rows", "taken", "given", "nanoseconds"):
-            setattr(totals, name, Counter(content[name]))
-        totals.discarded = {box: Counter(reasons) for box, reasons in content["discarded"].items()}
-        totals.sizes = content["sizes"]
-        return totals
-
-    def write(self, path: Path) -> None:
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(vars(self)))
-        partial.replace(path)
-
-    def add(self, counts: dict[str, Any]) -> None:
-        for box, count in counts.items():
-            self.taken[box] += count["taken"]
-            self.given[box] += count["given"]
-            self.nanoseconds[box] += count["nanoseconds"]
-            if count["discarded"]:
-                self.discarded.setdefault(box, Counter()).update(count["discarded"])
 
 
 @dataclass(frozen=True)
@@ -77,96 +38,125 @@ class BatchReport:
     end: bool
 
 
-# No output has this name: the names of outputs are free, and `rejects` is one.
-REJECTS_SINK = "#rejects"
-
-
 class Commits:
     """Takes the wagons of each batch. The note of a commit is written last; a batch that has one is skipped."""
 
     def __init__(
         self,
         plan: Plan,
-        sinks: dict[str, Sink],
+        sinks: Mapping[str, Sink],
         note: Path,
         watch: Callable[[BatchReport], None] | None = None,
+        inputs: Mapping[str, Any] | None = None,
     ) -> None:
         self._plan = plan
         self._sinks = sinks
         self._note = note
         self._watch = watch
         self._started = time.monotonic()
-        stored = Totals.read(note)
-        self.totals = stored or Totals()
+        totals = Totals.load(note) or Totals()
         for name, sink in sinks.items():
-            if isinstance(sink, PartSink):
-                sink.prepare(self.totals.batch, stored is None)
-            elif isinstance(sink, TextSink) and (name != REJECTS_SINK or sink.path in self.totals.sizes):
-                self.totals.sizes[sink.path] = sink.prepare(self.totals.sizes.get(sink.path))
+            key = sink_key(name, sink)
+            try:
+                totals.notes[key] = sink.open(totals.notes.get(key))
+            except OSError as fault:
+                raise cannot_write(key, fault) from None
+        if not totals.end:
+            totals.inputs = dict(inputs or {})
+            totals.rejects = sinks[REJECTS_SINK].place if REJECTS_SINK in sinks else None
+            # Before Spark notes anything: what it knows without a note here is not of this run.
+            self._store(totals)
+        self.totals = totals
 
     def take(self, batch: int, wagons: pa.Table) -> None:
-        totals = self.totals
-        if batch <= totals.batch:
+        if batch <= self.totals.batch:
             return
         by_lane: dict[int, list[bytes]] = {}
         for lane, payload in zip(wagons["lane"].to_pylist(), wagons["payload"].to_pylist(), strict=True):
             by_lane.setdefault(lane, []).append(payload)
-        rows: dict[str, int] = {}
-        for index, (name, _) in enumerate(self._plan.outputs):
-            trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
-            if trains:
-                rows[name] = self._deliver(name, Train.concat(trains).arranged())
-        rows |= self._move_parts(batch, [json.loads(payload) for payload in by_lane.get(PARTS, [])])
-        rejected = self._reject([Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])])
+        totals = self.totals.copy()
+        rows = self._write(batch, by_lane, totals)
+        rejected = rows.pop(REJECTS_SINK, 0)
         counts = [json.loads(payload) for payload in by_lane.get(COUNTS, [])]
         for count in counts:
             totals.add(count)
-        state = sum(box["state"] for count in counts for box in count.values())
         totals.rows.update(rows)
         totals.rejected += rejected
         totals.batch = batch
         totals.end = any(moment_of(payload).end for payload in by_lane.get(TOKEN, []))
-        totals.write(self._note)
+        totals.places = json.loads(by_lane[PLACES][0])
+        self._store(totals)
+        self.totals = totals
         if self._watch is not None:
-            places = json.loads(by_lane[PLACES][0])
+            state = sum(box["state"] for count in counts for box in count.values())
             seconds = time.monotonic() - self._started
-            self._watch(
-                BatchReport(batch, rows, rejected, state, places, dict(totals.taken), seconds, totals.end)
-            )
+            taken = dict(totals.taken)
+            self._watch(BatchReport(batch, rows, rejected, state, totals.places, taken, seconds, totals.end))
 
-    def _deliver(self, name: str, train: Train) -> int:
-        sink = self._sinks.get(name)
-        if isinstance(sink, CallbackSink):
-            sink.function(train.rows)
-        elif isinstance(sink, TextSink):
-            sizes = self.totals.sizes
-            if sink.path not in sizes:
-                sizes[sink.path] = sink.prepare(None)
-            sizes[sink.path] = sink.append(train.rows, train.arrived, sizes[sink.path])
-        return len(train)
+    def _store(self, totals: Totals) -> None:
+        try:
+            totals.store(self._note)
+        except OSError as fault:
+            raise cannot_write(self._note, fault) from None
 
-    def _move_parts(self, batch: int, parts: list[dict[str, Any]]) -> dict[str, int]:
-        moved: dict[str, int] = {}
-        for name, sink in self._sinks.items():
-            own = [part for part in parts if part["output"] == name]
-            if not own:
-                continue
-            if isinstance(sink, PartSink):
-                sink.commit(batch, own)
-            elif isinstance(sink, TextSink):
-                self.totals.sizes[sink.path] = sink.take(own, self.totals.sizes[sink.path])
-            moved[name] = sum(part["rows"] for part in own)
-        return moved
+    def _write(self, batch: int, by_lane: dict[int, list[bytes]], totals: Totals) -> dict[str, int]:
+        """Puts everything into the sinks and on the disk; gives the number of rows by sink."""
+        rows: dict[str, int] = {}
+        written: dict[str, Sink] = {}
+        for name, train in self._trains(by_lane):
+            rows[name] = len(train)
+            if (sink := self._sinks.get(name)) is not None:
+                with _told(sink):
+                    key = sink_key(name, sink)
+                    note = totals.notes[key]
+                    totals.notes[key] = sink.deliver(batch, train.rows, train.arrived, note)
+                    written[key] = sink
+        for name, parts in _parts_by_output(by_lane).items():
+            sink = self._sinks[name]
+            assert isinstance(sink, StagingSink)
+            rows[name] = sum(part["rows"] for part in parts)
+            with _told(sink):
+                key = sink_key(name, sink)
+                totals.notes[key] = sink.take(batch, [part["part"] for part in parts], totals.notes[key])
+                written[key] = sink
+        for sink in written.values():
+            with _told(sink):
+                sink.sync()
+        return rows
 
-    def _reject(self, trains: list[Train]) -> int:
-        """Bad rows go to their sink, by source, file and line; without a sink they are counted all the same."""
-        if not trains:
-            return 0
-        train = Train.concat(trains)
-        order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]
-        return self._deliver(REJECTS_SINK, train.with_rows(train.rows.sort_by(order)))
+    def _trains(self, by_lane: dict[int, list[bytes]]) -> Iterator[tuple[str, Train]]:
+        """What came as rows: by output, and what was rejected, by source, file and line."""
+        for index, (name, _) in enumerate(self._plan.outputs):
+            trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
+            if trains:
+                yield name, Train.concat(trains).arranged()
+        bad = [Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])]
+        if bad:
+            train = Train.concat(bad)
+            order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]
+            yield REJECTS_SINK, train.with_rows(train.rows.sort_by(order))
 
     def finish(self) -> None:
+        """Behind the last batch, whether the input has ended or not."""
         for sink in self._sinks.values():
-            if isinstance(sink, PartSink | TextSink):
-                sink.finish()
+            sink.finish()
+
+
+def _parts_by_output(by_lane: dict[int, list[bytes]]) -> dict[str, list[dict[str, Any]]]:
+    """What tasks have written aside, in the order of emission."""
+    parts = [json.loads(payload) for payload in by_lane.get(PARTS, [])]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for part in sorted(parts, key=lambda part: (part["first"], json.dumps(part["part"]))):
+        found.setdefault(part["output"], []).append(part)
+    return found
+
+
+@contextmanager
+def _told(sink: Sink) -> Iterator[None]:
+    """A disk that is full, or not there, in one line; what a function raises is its own."""
+    try:
+        yield
+    except OSError as fault:
+        if sink.place is None:
+            raise
+        raise cannot_write(sink.place, fault) from None

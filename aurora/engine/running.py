@@ -27,11 +27,15 @@ __all__ = ["Result", "run"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a run did: sums over all its batches, restarts included, and the seconds of this run."""
+    """What a run did: sums over all its batches, restarts included, and the seconds of this run.
+
+    `already` if there was nothing to do: an earlier run with this checkpoint finished the same input.
+    """
 
     totals: Totals
     seconds: float
     ended: bool
+    already: bool = False
 
 
 def run(
@@ -44,8 +48,20 @@ def run(
 ) -> Result:
     """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
     settings = settings or Settings()
-    bound = Bound.of(network.checked(), sources, sinks, settings)
-    spark = spark_session(f"aurora {network.name}", settings.master, LIGHT_JAVA)
+    with Bound.of(network.checked(), sources, sinks, settings) as bound:
+        return _run(network.name, bound, settings, watch, stop)
+
+
+def _run(
+    name: str,
+    bound: Bound,
+    settings: Settings,
+    watch: Callable[[BatchReport], None] | None,
+    stop: threading.Event | None,
+) -> Result:
+    if bound.done:
+        return Result(bound.already_done(), 0.0, True, already=True)
+    spark = spark_session(f"aurora {name}", settings.master, LIGHT_JAVA)
     finished = threading.Event()
 
     def watched(report: BatchReport) -> None:
@@ -57,9 +73,7 @@ def run(
             finished.set()
 
     started = time.monotonic()
-    commits = Commits(bound.job.plan, bound.sinks, bound.checkpoint / "committed.json", watched)
-    if commits.totals.end:
-        return Result(commits.totals, 0.0, True)
+    commits = bound.commits(watched)
     try:
         for receiver in bound.receivers:
             receiver.connect()
@@ -80,9 +94,8 @@ def run(
         for receiver in bound.receivers:
             receiver.stop()
         shutil.rmtree(bound.job.scratch, ignore_errors=True)
-    commits.finish()
-    if commits.totals.end and settings.checkpoint is None:
-        shutil.rmtree(bound.checkpoint, ignore_errors=True)
+        commits.finish()
+    bound.checkpoint.close(commits.totals.end)
     return Result(commits.totals, time.monotonic() - started, commits.totals.end)
 
 
@@ -93,7 +106,7 @@ def _start(spark: SparkSession, bound: Bound, commits: Commits) -> StreamingQuer
     return (
         train_query(spark, bound.job, bound.admission)
         .writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(bound.checkpoint / "spark"))
+        .option("checkpointLocation", str(bound.checkpoint.spark))
         .start()
     )
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
+from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
-from aurora.engine.sinks.parts import PartSink
-from aurora.engine.sinks.text import TextSink
+from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
@@ -55,7 +55,7 @@ class Job:
 
     plan: Plan
     buckets: int
-    parts: dict[str, PartSink | TextSink]
+    parts: dict[str, StagingSink]
     scratch: str
 
     def loaded(
@@ -70,7 +70,7 @@ class Job:
             if result is None or not len(result) or self.plan.made_in[port] != number:
                 continue
             if name in self.parts:
-                yield Wagon(label, SINKS, PARTS, _json({"output": name, **self.parts[name].write(result)}))
+                yield Wagon(label, SINKS, PARTS, _json(_staged(name, self.parts[name], result.arranged())))
             else:
                 yield Wagon(label, SINKS, output_lane(index), result.to_bytes())
         if counts:
@@ -101,6 +101,15 @@ def to_arrow(wagons: Iterable[Wagon]) -> pa.RecordBatch:
         ],
         schema=ARROW,
     )
+
+
+def _staged(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
+    """Rows that stay where they are made; `first` is the place of the first of them in the order of emission."""
+    try:
+        part = sink.stage(train.rows, train.arrived)
+    except OSError as fault:
+        raise cannot_write(sink.place or name, fault) from None
+    return {"output": name, "rows": len(train), "first": int(train.keys[0, 0]), "part": part}
 
 
 def _counts(count: BoxCounts) -> dict[str, Any]:

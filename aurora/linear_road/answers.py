@@ -70,7 +70,8 @@ def answer_sinks(
     """
     stamps = stamps or Stamps()
     return {
-        name: TextSink(str(path), _Lines(kind, epoch, stamps, clock)) for kind, name in enumerate(OUTPUTS)
+        name: TextSink(str(path), _Lines(kind, epoch, stamps, clock), shared=True)
+        for kind, name in enumerate(OUTPUTS)
     }
 
 

@@ -92,6 +92,8 @@ class _Folder:
         note.write_text(json.dumps(meant))
 
     def clear(self) -> None:
+        # From here on the folder is no run's: one that is killed while it is emptied is not gone on with.
+        self.hidden("meant.json").unlink(missing_ok=True)
         shutil.rmtree(self.hidden(""), ignore_errors=True)
 
 

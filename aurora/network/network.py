@@ -133,6 +133,8 @@ class Network:
         self.boxes: dict[str, Box] = {}
         self.outputs: dict[str, Output] = {}
         self._prefix = ""
+        # The file that it was read from, if any: no run may write there.
+        self.path: str | None = None
 
     def input(self, name: str, schema: str | Schema) -> Stream:
         return self._input(name, schema, static=False)

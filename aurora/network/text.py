@@ -38,7 +38,9 @@ def read_network(path: str | Path) -> Network:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    return from_text(text, str(path))
+    network = from_text(text, str(path))
+    network.path = str(path.absolute())
+    return network
 
 
 def _called(place: str) -> Network:

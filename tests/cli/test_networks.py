@@ -186,7 +186,7 @@ def test_the_installed_command(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert out.read_text() == "Time,Cnt\n2,5\n3,3\n"
     assert ended.stdout == ""
-    assert ended.stderr.splitlines()[-1] == "1 rows could not be read: see the rejects"
+    assert ended.stderr.splitlines()[-1] == f"1 rows could not be read: see {tmp_path / 'rejects.csv'}"
     header, row = (tmp_path / "rejects.csv").read_text().splitlines()
     assert header == "source,file,line,reason,text"
     assert row.startswith("reports,reports.csv,17,") and row.endswith('"6,four,40"')

@@ -145,8 +145,9 @@ def test_memory_and_parquet_read_less_too(spark: SparkSession, tmp_path: Path) -
         assert found == wanted
 
 
-def test_csv_and_structs(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_and_structs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A CSV line is read whole, also where a network looks at its last column only; it holds no structs."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text("1,2,3\nx,5,6\n7,8,9\n")
     network = from_text(
         'inputs: {e: {schema: "a int, b int, c int"}}\nboxes: {m: {map: {c: c}, from: e}}\noutputs: {o: m}'
@@ -154,6 +155,7 @@ def test_csv_and_structs(spark: SparkSession, tmp_path: Path) -> None:
     found: list[Any] = []
     done = run(network, {"e": f"csv:{tmp_path}/in.csv"}, {"o": lambda batch: found.extend(batch.to_pylist())})
     assert found == [{"c": 3}, {"c": 9}] and done.totals.rejected == 1
+    assert done.totals.rejects == str(tmp_path / "rejects.csv")
     with pytest.raises(AuroraError, match="CSV holds no structs, and person is one; use JSON or Parquet"):
         run(prices(), {"events": f"csv:{tmp_path}/in.csv"}, {"prices": print})
 

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
-from aurora.algebra.tuples.train import Train
-from aurora.engine.sinks.address import open_sink
+from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.source import REJECTS
 
 SCHEMA = Schema.parse("i bigint, d double, s string, b boolean, t timestamp, y date")
 FIELDS = {
@@ -77,45 +79,110 @@ def test_json_is_json(rows: list[dict[str, Any]]) -> None:
     assert [row["d"] for row in found] == finite
 
 
+NUMBERS = Schema.parse("a int")
+
+
+def numbers(*values: int) -> tuple[pa.RecordBatch, Any]:
+    return pa.record_batch({"a": pa.array(values, pa.int32())}), np.zeros(len(values), np.int64)
+
+
 def test_a_file_is_cut_to_what_was_committed(tmp_path: Path) -> None:
-    sink = open_sink("rows", f"csv:{tmp_path}/out.csv", Schema.parse("a int"))
-    assert isinstance(sink, TextSink)
-    arrived = np.zeros(2, np.int64)
-    rows = pa.record_batch({"a": pa.array([1, 2], pa.int32())})
-    size = sink.append(rows, arrived, sink.prepare(None))
-    with open(sink.path, "ab") as file:
+    sink = open_sink("rows", f"csv:{tmp_path}/out.csv", NUMBERS)
+    note = sink.deliver(0, *numbers(1, 2), sink.open(None))
+    with open(tmp_path / "out.csv", "ab") as file:
         file.write(b"3\nhalf a li")
-    assert sink.prepare(size) == size
-    sink.append(rows, arrived, size)
-    assert list(csv.reader(io.StringIO(Path(sink.path).read_text()))) == [["a"], ["1"], ["2"], ["1"], ["2"]]
+    assert sink.open(note) == note
+    sink.deliver(1, *numbers(1, 2), note)
+    found = list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert found == [["a"], ["1"], ["2"], ["1"], ["2"]]
+
+
+@pytest.mark.parametrize("left", [b"a\n1\n", None])
+def test_a_file_that_was_shortened_is_a_fault(tmp_path: Path, left: bytes | None) -> None:
+    """Going on there would fill the gap with zeros."""
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
+    path.unlink() if left is None else path.write_bytes(left)
+    told = rf"out.csv has {len(left or b'')} bytes, the checkpoint says that 8 were written: restore it"
+    with pytest.raises(AuroraError, match=told):
+        sink.open(note)
+    assert (path.read_bytes() if path.exists() else None) == left
+
+
+def test_a_folder_whose_parts_are_missing_is_a_fault(tmp_path: Path) -> None:
+    sink = open_sink("rows", f"csv:{tmp_path}/out", NUMBERS)
+    note = sink.deliver(1, *numbers(2), sink.deliver(0, *numbers(1), sink.open(None)))
+    (tmp_path / "out" / "part-00000000-00000.csv").unlink()
+    with pytest.raises(
+        AuroraError, match=r"out has 1 parts with 4 bytes, the checkpoint says that 2 with 8 were"
+    ):
+        sink.open(note)
+
+
+def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> None:
+    """Another run, say, between a kill and the restart."""
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
+    path.write_text("a\n4\n5\n6\n7\n")
+    with pytest.raises(AuroraError, match=r"out.csv is not what the checkpoint tells of: something else has"):
+        sink.open(note)
+    assert path.read_text() == "a\n4\n5\n6\n7\n"
 
 
 def test_parts_of_unfinished_batches_go(tmp_path: Path) -> None:
     sink = PartSink(str(tmp_path / "out"), "parquet")
-    sink.prepare(-1, fresh=True)
-    train = Train.empty(Schema.parse("a int").arrow())
-    for number in (0, 1):
-        sink.commit(number, [sink.write(train)] if len(train) else [])
-        (tmp_path / "out" / f"part-{number:08d}-00000.parquet").write_text("rows")
-    (tmp_path / "out" / "_staged").mkdir(exist_ok=True)
-    (tmp_path / "out" / "_staged" / "left.parquet").write_text("rows")
-    sink.prepare(0, fresh=False)
-    sink.finish()
+    note = sink.deliver(0, *numbers(1), sink.open(None))
+    sink.deliver(2, *numbers(2), note)
+    sink.stage(*numbers(3))
+    assert sink.open(note) == note
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00000000-00000.parquet"]
+
+
+def test_parts_that_nobody_took_are_gone_from_a_finished_folder(tmp_path: Path) -> None:
+    for kind, name in (("csv", "out"), ("csv", "out.csv")):
+        sink = open_sink("rows", f"{kind}:{tmp_path}/{name}", NUMBERS)
+        assert isinstance(sink, StagingSink)
+        note = sink.open(None)
+        repeated, taken = sink.stage(*numbers(1)), sink.stage(*numbers(1))
+        assert repeated != taken
+        sink.take(0, [taken], note)
+        sink.finish()
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == [
+        "out.csv",
+        "out/part-00000000-00000.csv",
+    ]
+    assert (tmp_path / "out.csv").read_text() == "a\n1\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_parts_read_back(tmp_path: Path, kind: str) -> None:
+    sink = PartSink(str(tmp_path / "out"), kind)
+    sink.deliver(3, *numbers(1, 2), sink.open(None))
+    (part,) = (tmp_path / "out").glob("part-*")
+    if kind == "parquet":
+        assert pyarrow.parquet.read_table(part)["a"].to_pylist() == [1, 2]
+    else:
+        assert part.read_text() == {"csv": "a\n1\n2\n", "json": '{"a": 1}\n{"a": 2}\n'}[kind]
 
 
 def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
     (tmp_path / "precious.txt").write_text("mine")
-    with pytest.raises(AuroraError, match=r"precious.txt, no part of a result"):
-        PartSink(str(tmp_path), "csv").prepare(-1, fresh=True)
+    with pytest.raises(AuroraError, match=r"precious.txt, which is not part of a result"):
+        PartSink(str(tmp_path), "csv").open(None)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
     ("address", "kind"),
     [
         ("csv:a/out.csv", TextSink),
+        ("csv:a/OUT.CSV", TextSink),
         ("json:a/out.jsonl", TextSink),
-        ("json:a/out.json", PartSink),
+        ("json:a/out.json", TextSink),
+        ("json:a/out.ndjson", TextSink),
+        ("csv:a/out.json", PartSink),
         ("csv:a", PartSink),
     ],
 )
@@ -125,19 +192,63 @@ def test_the_path_tells_file_from_folder(tmp_path: Path, address: str, kind: typ
 
 
 def test_lines_of_tasks_are_taken_in_order(tmp_path: Path) -> None:
-    sink = TextSink(
-        str(tmp_path / "out.txt"), lambda rows, _: b"%d\n" % rows["i"][0].as_py(), b"head\n", True
-    )
-    size = sink.prepare(None)
-    parts = []
-    for number in (3, 1, 2):
-        train = Train(pa.record_batch({"i": [number]}), np.zeros(1, np.int64), np.array([[number]]))
-        parts.append(sink.write(train))
-    assert (tmp_path / "out.txt").read_text() == "head\n"
-    size = sink.take(parts[:2], size)
-    assert (tmp_path / "out.txt").read_text() == "head\n1\n3\n"
+    sink = open_sink("rows", f"csv:{tmp_path}/out.csv", NUMBERS)
+    assert isinstance(sink, TextSink)
+    note = sink.open(None)
+    parts = [sink.stage(*numbers(number)) for number in (1, 2, 3)]
+    assert (tmp_path / "out.csv").read_text() == "a\n"
+    note = sink.take(0, parts[:2], note)
+    assert (tmp_path / "out.csv").read_text() == "a\n1\n2\n"
     # A run that is killed now leaves a part that nobody takes, and lines beyond the commit.
-    with open(tmp_path / "out.txt", "a") as file:
+    with open(tmp_path / "out.csv", "a") as file:
         file.write("more")
-    assert sink.prepare(size) == size and (tmp_path / "out.txt").read_text() == "head\n1\n3\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert sink.open(note) == note and (tmp_path / "out.csv").read_text() == "a\n1\n2\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_file_cannot_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("a\n1\n")
+    with pytest.raises(AuroraError, match=r"sink far: .*r.csv is a file, so .*r.csv/x.csv cannot be in it"):
+        open_sink("far", f"csv:{tmp_path}/r.csv/x.csv", NUMBERS)
+    with pytest.raises(AuroraError, match=r"sink far: .*r.csv is a file, so .*r.csv/x cannot be in it"):
+        open_sink("far", f"csv:{tmp_path}/r.csv/x", NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "address", ["csv:s3://bucket/x.csv", "parquet:hdfs://host:9000/x", "json:http://host/x"]
+)
+def test_only_local_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        AuroraError, match=r"sink far: \w+://\S+ is not a local path, and only those are supported"
+    ):
+        open_sink("far", address, NUMBERS)
+    assert list(tmp_path.iterdir()) == []
+
+
+BAD = pa.RecordBatch.from_pylist(
+    [{"source": "r", "file": "r.csv", "line": 2, "reason": "bad", "text": "x"}], REJECTS.arrow()
+)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_rejects_of_an_earlier_run_do_not_survive_a_clean_one(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"bad.{ending}"
+    address = f"{'csv' if ending == 'csv' else 'json'}:{path}"
+    sink = open_rejects(address)
+    note = sink.open(None)
+    assert note is None and not path.exists()
+    note = sink.deliver(0, BAD, np.zeros(1, np.int64), note)
+    assert path.read_text().count("r.csv") == 1
+    assert sink.open(note) == note and path.exists(), "a run that goes on keeps them"
+    assert open_rejects(address).open(None) is None
+    assert not path.exists()
+
+
+def test_a_file_of_something_else_is_not_replaced_by_rejects(tmp_path: Path) -> None:
+    (tmp_path / "rejects.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(
+        AuroraError, match=r"rejected rows would go to .*rejects.csv, which holds something else"
+    ):
+        open_rejects(f"csv:{tmp_path}/rejects.csv")
+    assert (tmp_path / "rejects.csv").read_text() == "a,b\n1,2\n"

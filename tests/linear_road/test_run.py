@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError
-from aurora.linear_road.run import run_benchmark
+from aurora.linear_road.run import _Folder, run_benchmark
 from aurora.linear_road.validate import Verdict, validate
 from tests.engine.processes import aurora, cluster, committed, kill, wait_for
 from tests.linear_road.test_validate import faults, write, write_histories
@@ -113,6 +113,22 @@ def test_another_run_does_not_take_over_an_unfinished_one(road: Path, tmp_path: 
     (tmp_path / ".run" / "meant.json").write_text('{"data": "elsewhere"}')
     with pytest.raises(AuroraError, match="holds an unfinished run of other data or settings"):
         run_benchmark(road, tmp_path)
+
+
+def test_a_run_killed_while_it_clears_up_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    folder, meant = _Folder(tmp_path), {"data": "here"}
+    folder.claim(meant, fresh=False)
+    (folder.hidden("checkpoint")).mkdir()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("shutil.rmtree", killed)
+        folder.clear()
+    folder.claim(meant, fresh=False)
+    assert not folder.hidden("checkpoint").exists()
 
 
 def test_an_unknown_pace(road: Path, tmp_path: Path) -> None:

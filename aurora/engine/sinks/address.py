@@ -1,58 +1,55 @@
-"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, console, or a function."""
+"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, console, a function, or a sink object."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.paths import check_local
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.engine.sinks.function import FunctionSink, Printer
 from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sinks.rejects import RejectsSink
+from aurora.engine.sinks.sink import Sink
 from aurora.engine.sinks.text import TextSink
+from aurora.engine.sources.source import REJECTS
 from aurora.errors import AuroraError
 
-__all__ = ["CallbackSink", "Sink", "open_sink"]
+__all__ = ["open_rejects", "open_sink"]
 
-Callback = Callable[[pa.RecordBatch], Any]
-
-
-@dataclass(frozen=True)
-class CallbackSink:
-    """Calls a function of the user's with the rows of each batch; after a crash a batch may come again."""
-
-    function: Callback
-
-
-Sink = TextSink | PartSink | CallbackSink
+# Endings of paths that are one file; any other path is a folder of parts.
+FILES = {"csv": (".csv",), "json": (".jsonl", ".ndjson", ".json"), "parquet": ()}
 
 
 def open_sink(name: str, address: object, schema: Schema) -> Sink:
-    """A path that ends in .csv or .jsonl is one file, any other a folder of parts."""
+    """A path that ends in .csv, .jsonl, .ndjson or .json is one file, any other a folder of parts."""
     if isinstance(address, TextSink):
         # Other processes may have another working folder.
-        return replace(address, path=os.path.abspath(address.path))
+        address = replace(address, path=os.path.abspath(address.path))
+        _check_writable(name, address.path)
+        return address
+    if isinstance(address, Sink):
+        return address
     if callable(address):
-        return CallbackSink(address)
+        return FunctionSink(address)
     text = str(address)
     if text == "console":
-        return CallbackSink(_Console(name))
+        return FunctionSink(Printer(name))
     kind, colon, path = text.partition(":")
-    if not colon or kind not in ("csv", "json", "parquet") or not path:
+    if not colon or kind not in FILES or not path:
         raise AuroraError(
             f"sink {name}: '{text}' is no address; write csv:PATH, json:PATH, parquet:PATH or console"
         )
+    check_local(f"sink {name}", path)
+    whole = path.lower().endswith(FILES[kind])
     path = os.path.abspath(path)
-    whole = (kind == "csv" and path.endswith(".csv")) or (kind == "json" and path.endswith(".jsonl"))
-    parent = path
-    while not os.path.exists(parent):
-        parent = os.path.dirname(parent)
-    if not os.access(parent, os.W_OK):
-        raise AuroraError(f"sink {name}: {parent} cannot be written to; choose another path")
+    _check_writable(name, path)
     if whole and os.path.isdir(path):
         raise AuroraError(f"sink {name}: {path} is a folder; name a file in it")
+    if whole and os.path.exists(path) and not os.path.isfile(path):
+        raise AuroraError(f"sink {name}: {path} is not a plain file; choose another path")
     if not whole and os.path.exists(path) and not os.path.isdir(path):
         raise AuroraError(f"sink {name}: {path} is a file; a folder of parts needs another name")
     if not whole:
@@ -62,20 +59,30 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     return TextSink(path, _json_lines, in_tasks=True)
 
 
+def open_rejects(address: str) -> Sink:
+    """Bad rows go to one file, which is there only if there are any."""
+    sink = open_sink("rejects", address, REJECTS)
+    if isinstance(sink, PartSink):
+        raise AuroraError(f"rejects go to one file: end its name in .csv or .jsonl, found {sink.path}")
+    if isinstance(sink, TextSink):
+        sink = RejectsSink(sink.path, sink.encode, sink.header)
+        sink.check()
+    return sink
+
+
+def _check_writable(name: str, path: str) -> None:
+    parent = path
+    while not os.path.exists(parent):
+        parent = os.path.dirname(parent)
+    if parent != path and not os.path.isdir(parent):
+        raise AuroraError(f"sink {name}: {parent} is a file, so {path} cannot be in it; choose another path")
+    if not os.access(parent, os.W_OK):
+        raise AuroraError(f"sink {name}: {parent} cannot be written to; choose another path")
+
+
 def _csv_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
     return to_csv(rows)
 
 
 def _json_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
     return to_json(rows)
-
-
-class _Console:
-    """Prints rows as CSV with the output's name in front, so that they can be piped."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, rows: pa.RecordBatch) -> None:
-        for line in to_csv(rows).decode().splitlines():
-            print(f"{self._name}: {line}", flush=True)

@@ -2,69 +2,99 @@
 
 import os
 import re
+import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_file, sync_folder
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 
 __all__ = ["PartSink"]
 
 STAGED = "_staged"
-NAME = re.compile(r"part-(\d{8})-\d{5}\.\w+")
+NAME = re.compile(r"part-(\d{8,})-\d{5,}\.\w+")
 
 
 @dataclass(frozen=True)
 class PartSink:
-    """Parts are called part-BATCH-NUMBER.KIND, so that a restart knows which belong to unfinished batches."""
+    """Parts are called part-BATCH-NUMBER.KIND, so that a restart knows which belong to unfinished batches.
+
+    Its note is the last batch that had parts, and how many parts of how many bytes there are up to then.
+    """
 
     path: str
     kind: str
 
-    def write(self, train: Train) -> dict[str, Any]:
-        """Writes one file aside; a task that is repeated leaves a file that nobody commits."""
-        folder = Path(self.path) / STAGED
+    @property
+    def place(self) -> str:
+        return os.path.join(os.path.realpath(self.path), "")
+
+    def open(self, note: Note) -> Note:
+        folder = Path(self.place)
+        folder.mkdir(parents=True, exist_ok=True)
+        if note is None:
+            self.check()
+        shutil.rmtree(folder / STAGED, ignore_errors=True)
+        last = -1 if note is None else note["batch"]
+        kept, size = 0, 0
+        for entry in list(folder.iterdir()):
+            match = NAME.fullmatch(entry.name)
+            if match is not None and int(match[1]) > last:
+                entry.unlink()
+            elif match is not None:
+                kept, size = kept + 1, size + entry.stat().st_size
+        found = {"batch": last, "parts": kept, "bytes": size}
+        if note is not None and found != note:
+            raise AuroraError(
+                f"{folder} has {kept:,} parts with {size:,} bytes, the checkpoint says that {note['parts']:,} "
+                f"with {note['bytes']:,} were written: restore it, or start over with --fresh"
+            )
+        return found
+
+    def check(self) -> None:
+        """Refuses a folder with anything in it but results, before it is emptied."""
+        folder = Path(self.place)
+        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+            known = NAME.fullmatch(entry.name) or entry.name in (STAGED, "_SUCCESS")
+            if not known and not entry.name.endswith(".lock"):
+                raise AuroraError(
+                    f"sink folder {folder} holds {entry.name}, which is not part of a result; empty it first"
+                )
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        return self.take(batch, [self.stage(rows, arrived)], note)
+
+    def stages(self, in_order: bool, local: bool) -> bool:
+        return True
+
+    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> str:
+        folder = Path(self.place) / STAGED
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{uuid.uuid4().hex}.{self.kind}"
-        rows = train.rows
         if self.kind == "parquet":
             pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path)
         else:
-            content = csv_header(rows.schema) + to_csv(rows) if self.kind == "csv" else to_json(rows)
-            path.write_bytes(content)
-        return {"file": path.name, "rows": rows.num_rows, "first": int(train.keys[0, 0])}
+            path.write_bytes(csv_header(rows.schema) + to_csv(rows) if self.kind == "csv" else to_json(rows))
+        sync_file(path)
+        return path.name
 
-    def prepare(self, committed: int, fresh: bool) -> None:
-        """Removes what a run left behind that did not come to the commit of its batch."""
-        folder = Path(self.path)
-        folder.mkdir(parents=True, exist_ok=True)
-        for entry in sorted(folder.iterdir()):
-            match = NAME.fullmatch(entry.name)
-            if match is None and entry.name not in (STAGED, "_SUCCESS"):
-                if fresh:
-                    raise AuroraError(
-                        f"sink folder {folder} holds {entry.name}, no part of a result; empty it first"
-                    )
-            elif match is not None and (fresh or int(match[1]) > committed):
-                entry.unlink()
-        staged = folder / STAGED
-        if staged.exists():
-            for entry in staged.iterdir():
-                entry.unlink()
+    def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        folder, size = Path(self.place), note["bytes"]
+        for number, part in enumerate(parts):
+            size += os.path.getsize(folder / STAGED / part)
+            os.replace(folder / STAGED / part, folder / f"part-{batch:08d}-{number:05d}.{self.kind}")
+        return {"batch": batch, "parts": note["parts"] + len(parts), "bytes": size}
 
-    def commit(self, batch: int, parts: list[dict[str, Any]]) -> None:
-        folder = Path(self.path)
-        for number, part in enumerate(sorted(parts, key=lambda part: (part["first"], part["file"]))):
-            os.replace(folder / STAGED / part["file"], folder / f"part-{batch:08d}-{number:05d}.{self.kind}")
+    def sync(self) -> None:
+        sync_folder(self.place)
 
     def finish(self) -> None:
         """The folder as others will read it: parts alone."""
-        staged = Path(self.path) / STAGED
-        if staged.exists() and not any(staged.iterdir()):
-            staged.rmdir()
+        shutil.rmtree(Path(self.place) / STAGED, ignore_errors=True)

@@ -3,77 +3,118 @@
 import os
 import shutil
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints, Train
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.sinks.sink import Note
+from aurora.errors import AuroraError
 
 __all__ = ["TextSink"]
 
 # Makes lines of rows and of their arrival times in milliseconds since 1970.
 Encoder = Callable[[pa.RecordBatch, Ints], bytes]
+# Bytes at the end of a file by which it is known again.
+LOOKED_AT = 4096
 
 
 @dataclass(frozen=True)
 class TextSink:
-    """Outputs whose sinks have one path share the file: each batch has the rows of one output after the other.
+    """Its note is the size of the file, and a mark of its last bytes by which it is known again.
 
-    With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order.
+    With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order. Outputs
+    whose sinks are all `shared` may have one path: each batch has the rows of one output after the other.
     """
 
     path: str
     encode: Encoder
     header: bytes = b""
     in_tasks: bool = False
+    shared: bool = False
+
+    @property
+    def place(self) -> str:
+        return os.path.realpath(self.path)
 
     @property
     def _staged(self) -> Path:
-        return Path(self.path).parent / f".{Path(self.path).name}.staged"
+        return Path(self.place).parent / f".{Path(self.place).name}.staged"
 
-    def prepare(self, size: int | None) -> int:
-        """Cuts the file to its committed size, or begins it anew; gives the size."""
-        path = Path(self.path)
+    def open(self, note: Note) -> Note:
+        path = Path(self.place)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._staged, ignore_errors=True)
-        if size is not None:
-            with open(path, "r+b" if path.exists() else "w+b") as file:
-                file.truncate(size)
-            return size
-        path.write_bytes(self.header)
-        return len(self.header)
+        if note is None:
+            with open(path, "w+b") as file:
+                file.write(self.header)
+                sync_folder(path.parent)
+                return _ended(file)
+        found = path.stat().st_size if path.exists() else 0
+        if found < note["bytes"]:
+            raise AuroraError(
+                f"{path} has {found:,} bytes, the checkpoint says that {note['bytes']:,} were written: "
+                "restore it, or start over with --fresh"
+            )
+        with open(path, "r+b") as file:
+            file.seek(note["bytes"])
+            if _mark(file) != note["mark"]:
+                raise AuroraError(
+                    f"{path} is not what the checkpoint tells of: something else has written it; "
+                    "restore it, or start over with --fresh"
+                )
+            file.truncate(note["bytes"])
+        return note
 
-    def append(self, rows: pa.RecordBatch, arrived: Ints, size: int) -> int:
-        """Writes rows at the committed size; gives the new one."""
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
         content = self.encode(rows, arrived)
-        with open(self.path, "r+b") as file:
-            file.seek(size)
+        with open(self.place, "r+b") as file:
+            file.seek(note["bytes"])
             file.write(content)
-            file.flush()
-            os.ftruncate(file.fileno(), size + len(content))
-        return size + len(content)
+            return _ended(file)
 
-    def write(self, train: Train) -> dict[str, Any]:
-        """Writes the lines of a task aside; one that is repeated leaves a file that nobody takes."""
+    def stages(self, in_order: bool, local: bool) -> bool:
+        # The parts are put together here, so the tasks and this process must see the same disk.
+        return self.in_tasks and in_order and local
+
+    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> str:
         self._staged.mkdir(parents=True, exist_ok=True)
         path = self._staged / uuid.uuid4().hex
-        train = train.arranged()
-        path.write_bytes(self.encode(train.rows, train.arrived))
-        return {"file": path.name, "rows": len(train), "first": int(train.keys[0, 0])}
+        path.write_bytes(self.encode(rows, arrived))
+        return path.name
 
-    def take(self, parts: list[dict[str, Any]], size: int) -> int:
-        """Moves what tasks have written to the committed size, in the order of emission; gives the new one."""
-        with open(self.path, "r+b") as file:
-            file.seek(size)
-            for part in sorted(parts, key=lambda part: int(part["first"])):
-                with open(self._staged / part["file"], "rb") as lines:
+    def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        with open(self.place, "r+b") as file:
+            file.seek(note["bytes"])
+            for part in parts:
+                with open(self._staged / part, "rb") as lines:
                     shutil.copyfileobj(lines, file, 1 << 22)
-                (self._staged / part["file"]).unlink()
-            file.truncate()
-            return file.tell()
+                (self._staged / part).unlink()
+            return _ended(file)
+
+    def sync(self) -> None:
+        if os.path.exists(self.place):
+            sync_file(self.place)
 
     def finish(self) -> None:
         shutil.rmtree(self._staged, ignore_errors=True)
+
+
+def _ended(file: BinaryIO) -> Note:
+    """Ends a file where it has been written to; gives the note of it."""
+    file.truncate()
+    return {"bytes": file.tell(), "mark": _mark(file)}
+
+
+def _mark(file: BinaryIO) -> int:
+    """Of the bytes before the place in a file, where it stays."""
+    end = file.tell()
+    file.seek(max(end - LOOKED_AT, 0))
+    mark = zlib.crc32(file.read(end - file.tell()))
+    file.seek(end)
+    return mark

@@ -23,7 +23,7 @@ from aurora.engine.sources.stored import store_if_large
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 
-__all__ = ["check_source", "open_source", "read_table"]
+__all__ = ["check_source", "open_source", "read_table", "source_path"]
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -97,6 +97,16 @@ def check_source(name: str, address: object) -> None:
         raise AuroraError(f"source {name}: there is no {place}; check the path")
     elif not os.access(place, os.R_OK):
         raise AuroraError(f"source {name}: {place} cannot be read; check its permissions")
+
+
+def source_path(name: str, address: object) -> str | None:
+    """The file, folder or pattern that is read; None for a socket, a pipe, or an object."""
+    while isinstance(address, Paced):
+        address = address.address
+    if isinstance(address, Source):
+        return None
+    given = _read_address(name, address)
+    return None if given.kind == "tcp" or given.is_pipe else given.place
 
 
 def open_source(

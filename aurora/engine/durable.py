@@ -1,0 +1,46 @@
+"""Files that are whole or not there, also after a power cut."""
+
+import errno
+import os
+from pathlib import Path
+
+from aurora.errors import AuroraError
+
+__all__ = ["cannot_write", "sync_file", "sync_folder", "write_whole"]
+
+
+def sync_file(path: str | Path) -> None:
+    """What was written to a file, by whatever process of this machine, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(path: str | Path) -> None:
+    """The names in a folder are on the disk, where a file system can do that."""
+    try:
+        sync_file(path)
+    except OSError as fault:
+        if fault.errno != errno.EINVAL:
+            raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces a file in one step."""
+    partial = path.with_name(f"{path.name}.partial")
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    sync_folder(path.parent)
+
+
+def cannot_write(path: str | Path, fault: OSError) -> AuroraError:
+    """The fault that a user can mend: which file, and why."""
+    return AuroraError(
+        f"cannot write {fault.filename or path}: {fault.strerror or fault}; "
+        "mend it and give the same command again: the run goes on where it stopped"
+    )

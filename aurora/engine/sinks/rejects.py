@@ -1,0 +1,55 @@
+"""The file of rows that could not be read: it is there only if there are such rows."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.sinks.sink import Note
+from aurora.engine.sinks.text import TextSink
+from aurora.engine.sources.source import REJECTS
+from aurora.errors import AuroraError
+
+__all__ = ["REJECTS_SINK", "RejectsSink"]
+
+# No output has this name: the names of outputs are free, and `rejects` is one.
+REJECTS_SINK = "#rejects"
+
+
+@dataclass(frozen=True)
+class RejectsSink(TextSink):
+    """Its note is None until the first row; what an earlier run has rejected does not survive a run without rejects."""
+
+    def check(self) -> None:
+        """Refuses a file that holds anything but rejects, before it is replaced."""
+        if Path(self.place).exists() and not self._is_of_rejects():
+            raise AuroraError(
+                f"rejected rows would go to {self.place}, which holds something else: "
+                "move it away, or name another file with --rejects"
+            )
+
+    def open(self, note: Note) -> Note:
+        if note is not None:
+            return super().open(note)
+        self.check()
+        Path(self.place).unlink(missing_ok=True)
+        return None
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        return super().deliver(batch, rows, arrived, super().open(None) if note is None else note)
+
+    def stages(self, in_order: bool, local: bool) -> bool:
+        return False
+
+    def _is_of_rejects(self) -> bool:
+        with open(self.place, "rb") as file:
+            first = file.readline(1 << 20)
+        if not first.strip() or (self.header and first.strip() == self.header.strip()):
+            return True
+        try:
+            found = json.loads(first)
+        except ValueError:
+            return False
+        return isinstance(found, dict) and list(found) == list(REJECTS.names)

@@ -1,0 +1,74 @@
+"""What a sink is: the one contract between a run and the places where its results go."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.train import Ints
+
+__all__ = ["Note", "Sink", "StagingSink", "is_shared", "sink_key"]
+
+# How far a sink has come: plain JSON, kept with the batch that it tells of.
+Note = Any
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """What a network may write to; one of your own is given to `run` as an object.
+
+    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back.
+    """
+
+    @property
+    def place(self) -> str | None:
+        """The real path of the file that it writes, so that no other run or sink does; None if it writes none.
+
+        That of a folder ends in a slash.
+        """
+        ...
+
+    def open(self, note: Note) -> Note:
+        """Before the first batch of a run: takes back what came after `note`, or begins anew if it is None.
+
+        Gives the note to go on from; doing it twice does no harm.
+        """
+        ...
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        """The rows of a batch, in the order of emission, with their arrival in milliseconds since 1970."""
+        ...
+
+    def sync(self) -> None:
+        """Makes what was delivered survive a power cut; the note is written behind it."""
+        ...
+
+    def finish(self) -> None:
+        """Behind the last batch of a run: nothing stays that is not part of the result."""
+        ...
+
+
+@runtime_checkable
+class StagingSink(Sink, Protocol):
+    """A sink whose rows may be written aside where they are made, in other processes, and are taken in later."""
+
+    def stages(self, in_order: bool, local: bool) -> bool:
+        """Whether to: `in_order` if each part is all before or all behind the others, `local` if tasks run here."""
+        ...
+
+    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> Note:
+        """Writes rows aside; what a repeated task has written is never taken in, and removed in the end."""
+        ...
+
+    def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        """Like `deliver`, of what `stage` has written: its answers, in the order of emission."""
+        ...
+
+
+def is_shared(sink: Sink) -> bool:
+    """Whether others may write to the same place: only what says so."""
+    return bool(getattr(sink, "shared", False))
+
+
+def sink_key(name: str, sink: Sink) -> str:
+    """Under which the note of a sink is kept: sinks that share a place go on from one note."""
+    return sink.place or name

@@ -1,0 +1,73 @@
+"""What a run has done so far, and how far it has come: the note that is written last in every batch."""
+
+import json
+from collections import Counter
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aurora.engine.durable import write_whole
+from aurora.engine.sinks.sink import Note
+from aurora.engine.sources.source import Cursor
+from aurora.errors import AuroraError
+
+__all__ = ["Totals"]
+
+SUMS = ("rows", "taken", "given", "nanoseconds")
+
+
+@dataclass
+class Totals:
+    """Sums over all committed batches, restarts included; the number of the last one is `batch`, from 0.
+
+    `notes` are those of the sinks, `places` the cursors that the inputs have reached, `inputs` what their files
+    looked like when the run began, `rejects` the file where bad rows are.
+    """
+
+    batch: int = -1
+    end: bool = False
+    rejected: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
+    given: Counter[str] = field(default_factory=Counter)
+    nanoseconds: Counter[str] = field(default_factory=Counter)
+    discarded: dict[str, Counter[str]] = field(default_factory=dict)
+    notes: dict[str, Note] = field(default_factory=dict)
+    places: dict[str, Cursor] = field(default_factory=dict)
+    inputs: dict[str, Any] = field(default_factory=dict)
+    rejects: str | None = None
+
+    @property
+    def read(self) -> int:
+        """Rows that were read from all inputs, those that were rejected included."""
+        return sum(place["row"] for place in self.places.values())
+
+    @classmethod
+    def load(cls, path: Path) -> "Totals | None":
+        if not path.exists():
+            return None
+        try:
+            totals = cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise AuroraError(
+                f"{path} cannot be understood; remove its folder or start over with --fresh"
+            ) from None
+        for name in SUMS:
+            setattr(totals, name, Counter(getattr(totals, name)))
+        totals.discarded = {box: Counter(reasons) for box, reasons in totals.discarded.items()}
+        return totals
+
+    def store(self, path: Path) -> None:
+        write_whole(path, json.dumps(vars(self)))
+
+    def copy(self) -> "Totals":
+        return deepcopy(self)
+
+    def add(self, counts: dict[str, Any]) -> None:
+        for box, count in counts.items():
+            self.taken[box] += count["taken"]
+            self.given[box] += count["given"]
+            self.nanoseconds[box] += count["nanoseconds"]
+            if count["discarded"]:
+                self.discarded.setdefault(box, Counter()).update(count["discarded"])

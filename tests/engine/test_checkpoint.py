@@ -1,0 +1,260 @@
+"""A checkpoint is one run's, and a kill while it is begun, mended or removed costs nothing."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aurora import AuroraError, Network, Settings, from_text
+from aurora.engine import checkpoint as module
+from aurora.engine.binding import Bound
+from aurora.engine.checkpoint import Checkpoint
+from aurora.engine.spark.leftovers import settle_spark
+from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
+
+ROWS = "Sid,Time,Pos\n1,1,34\n2,1,24\n3,2,35\n"
+FAR = b"Sid,Time,Pos\n1,1,34\n3,2,35\n"
+MORE = "4,3,50\n"
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text(ROWS)
+    return tmp_path
+
+
+def bind(settings: Settings | None = None, **sinks: str) -> Bound:
+    return Bound.of(base(), {"r": "csv:r.csv"}, sinks or {"far": "csv:far.csv"}, settings or Settings())
+
+
+def finish_but_keep(settings: Settings | None = None) -> None:
+    """A run that is killed between its last note and the removal of its checkpoint."""
+    with bind(settings) as bound:
+        commit_all(bound, bound.commits())
+
+
+def killed_at(patch: pytest.MonkeyPatch, step: int) -> None:
+    """The next removal of a checkpoint ends before its given step."""
+    left = [step]
+
+    def counted(do: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*given: Any) -> Any:
+            left[0] -= 1
+            if left[0] == -1:
+                raise Killed
+            return do(*given)
+
+        return counting
+
+    for name in ("sync_folder", "_remove"):
+        patch.setattr(module, name, counted(getattr(module, name)))
+    patch.setattr(Path, "rmdir", counted(Path.rmdir))
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_finished_run_killed_at_every_step_of_its_removal(desk: Path, grown: bool) -> None:
+    """The same command again gives the right files, whether the input has grown or not."""
+    step, killed = 0, True
+    while killed:
+        (desk / "r.csv").write_text(ROWS)
+        with pytest.MonkeyPatch.context() as patch:
+            killed_at(patch, step)
+            try:
+                run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"})
+                killed = False
+            except Killed:
+                assert (desk / "far.csv").read_bytes() == FAR
+        if grown:
+            (desk / "r.csv").write_text(ROWS + MORE)
+        totals = run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"})
+        wanted = FAR + MORE.encode() if grown else FAR
+        assert (desk / "far.csv").read_bytes() == wanted and totals.rows["far"] == wanted.count(b"\n") - 1
+        assert sorted(os.listdir(desk)) == ["far.csv", "r.csv"]
+        step += 1
+    assert step > 7
+
+
+def test_a_fresh_start_killed_at_every_step_of_its_removal(desk: Path) -> None:
+    step, killed = 0, True
+    while killed:
+        with bind() as bound:
+            commits = bound.commits()
+            commit_all(bound, commits)
+        with pytest.MonkeyPatch.context() as patch:
+            killed_at(patch, step)
+            try:
+                run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"}, Settings(fresh=True))
+                killed = False
+            except Killed:
+                pass
+        run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"})
+        assert (desk / "far.csv").read_bytes() == FAR, f"killed at step {step}"
+        step += 1
+    assert step > 7
+
+
+def test_a_finished_run_is_done_until_its_input_changes(desk: Path) -> None:
+    kept = Settings(checkpoint="kept")
+    finish_but_keep(kept)
+    with bind(kept) as bound:
+        assert bound.done and bound.already_done().rows["far"] == 2
+    assert (desk / "kept" / "committed.json").exists(), "a checkpoint that was given stays"
+    (desk / "r.csv").write_text(ROWS + MORE)
+    with bind(kept) as bound:
+        assert not bound.done
+        assert bound.commits().totals.batch == -1
+
+
+def test_a_finished_run_whose_result_is_gone_is_not_done(desk: Path) -> None:
+    finish_but_keep()
+    (desk / "far.csv").unlink()
+    with (
+        bind() as bound,
+        pytest.raises(AuroraError, match=r"far.csv has 0 bytes, the checkpoint says that 27"),
+    ):
+        bound.already_done()
+
+
+def test_another_network_table_source_or_sink_is_refused(desk: Path) -> None:
+    (desk / "zones.csv").write_text("Low,Zone\n34,a\n")
+    (desk / "other.csv").write_text(ROWS)
+
+    def claim(network: Network, source: str = "r.csv", **sinks: str) -> None:
+        tables = {"zones": "csv:zones.csv"} if "zones" in network.inputs else {}
+        with Bound.of(network, {"r": f"csv:{source}", **tables}, sinks, Settings(checkpoint="kept")):
+            pass
+
+    claim(from_text(ZONED), out="csv:out.csv")
+    claim(from_text(ZONED), out="csv:./out.csv")
+    with pytest.raises(AuroraError, match=r"kept is the checkpoint of another network or run; remove it or"):
+        claim(from_text(BASE), far="csv:out.csv")
+    with pytest.raises(AuroraError, match=r"a run with another source r .*r.csv.*other.csv.*--fresh"):
+        claim(from_text(ZONED), "other.csv", out="csv:out.csv")
+    with pytest.raises(
+        AuroraError, match=r"a run with another sink out \(it was .*out.csv, now it is .*away.csv\)"
+    ):
+        claim(from_text(ZONED), out="csv:away.csv")
+    (desk / "zones.csv").write_text("Low,Zone\n35,a\n")
+    with pytest.raises(AuroraError, match=r"a run with another table zones: give that again, or start over"):
+        claim(from_text(ZONED), out="csv:out.csv")
+
+
+def test_an_output_that_is_added_would_lack_what_came_before(desk: Path) -> None:
+    kept = Settings(checkpoint="kept")
+    with bind(kept, far="csv:far.csv") as bound:
+        bound.commits()
+    with pytest.raises(
+        AuroraError, match=r"the checkpoint of (another network|a run with another sink near)"
+    ):
+        bind(kept, far="csv:far.csv", near="csv:near.csv")
+
+
+def test_sources_say_themselves_what_they_are(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "source_identity", lambda source: "the first")
+    with bind():
+        pass
+    monkeypatch.setattr(module, "source_identity", lambda source: "the second")
+    with pytest.raises(AuroraError, match=r"another source r \(it was the first, now it is the second\)"):
+        bind()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_folder_that_is_no_checkpoint_is_left_alone(desk: Path, fresh: bool) -> None:
+    before = files(desk)
+    for given in (".", ""):
+        with pytest.raises(AuroraError, match=r"^checkpoint .*; name another one$"):
+            bind(Settings(checkpoint=given, fresh=fresh))
+    with pytest.raises(AuroraError, match=r"^checkpoint 'r.csv' is not a folder; name another one$"):
+        bind(Settings(checkpoint="r.csv", fresh=fresh))
+    with pytest.raises(AuroraError, match=r"^checkpoint: hdfs://host/x is not a local path"):
+        bind(Settings(checkpoint="hdfs://host/x", fresh=fresh))
+    assert files(desk) == before
+
+
+def test_only_what_is_its_own_is_discarded(desk: Path) -> None:
+    finish_but_keep(Settings(checkpoint="kept"))
+    (desk / "kept" / "notes.txt").write_text("mine")
+    Checkpoint(desk / "kept", kept=True).discard()
+    assert files(desk / "kept") == {"notes.txt": b"mine"}
+
+
+def test_nothing_stays_of_a_run_without_files(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        module.tempfile, "mkdtemp", lambda prefix: made.append(prefix) or str(desk / "temporary")
+    )
+    (desk / "temporary").mkdir()
+    with bind(far="console") as bound:
+        bound.commits()
+    assert made and sorted(os.listdir(desk)) == ["r.csv"]
+
+
+@pytest.mark.parametrize(("found", "batch"), [("0", 0), ("-1", 0), ("65537", 65537)])
+def test_partitions_that_cannot_be(desk: Path, found: str, batch: int) -> None:
+    told = "there are 65,536 partitions at most" if batch > 1 else "batch and partitions must be 1 or more"
+    with pytest.raises(AuroraError, match=told):
+        bind(Settings(partitions=int(found)))
+
+
+def spark_folder(folder: Path, offsets: str, commits: str) -> Path:
+    """The logs with the given files; a name that ends in ! is an empty file."""
+    for log, names in (("offsets", offsets), ("commits", commits)):
+        (folder / log).mkdir(parents=True)
+        for name in names.split():
+            (folder / log / name.rstrip("!")).write_text("" if name.endswith("!") else "v1")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("batch", "offsets", "commits", "left"),
+    [
+        (None, ".0.abc.tmp", "", None),
+        (-1, ".0.abc.tmp", "", None),
+        (-1, "0", "", None),
+        (0, "0", "", {"offsets/0"}),
+        (0, "0", "0", {"offsets/0", "commits/0"}),
+        (0, "0 1", "0", {"offsets/0", "offsets/1", "commits/0"}),
+        (5, "4 5 6! .6.abc.tmp", "4 5! .5.abc.tmp", {"offsets/4", "offsets/5", "commits/4"}),
+    ],
+)
+def test_leftovers_of_spark_are_mended(
+    tmp_path: Path, batch: int | None, offsets: str, commits: str, left: set[str] | None
+) -> None:
+    folder = spark_folder(tmp_path / "spark", offsets, commits)
+    settle_spark(folder, batch)
+    assert (set(files(folder)) if folder.exists() else None) == left
+
+
+@pytest.mark.parametrize(
+    ("batch", "offsets", "commits", "told"),
+    [
+        (None, "0 1", "0", "has batches, but the note of what was written is missing"),
+        (None, "0", "", "has batches, but the note of what was written is missing"),
+        (-1, "0", "0", "is at batch 0, what was written at -1"),
+        (3, "4 5", "4", "is at batch 4, what was written at 3"),
+        (3, "1 2", "1 2", "has not come to batch 3, which was written"),
+        (3, "", "", "has not come to batch 3, which was written"),
+    ],
+)
+def test_what_would_lose_rows_is_refused(
+    tmp_path: Path, batch: int | None, offsets: str, commits: str, told: str
+) -> None:
+    folder = spark_folder(tmp_path / "spark", offsets, commits)
+    before = files(folder)
+    with pytest.raises(AuroraError, match=rf"cannot be continued: .*spark {told}; restore it, or start over"):
+        settle_spark(folder, batch)
+    assert files(folder) == before
+
+
+def test_a_note_without_what_spark_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AuroraError, match="is missing; restore it, or start over with --fresh"):
+        settle_spark(tmp_path / "spark", 3)
+    settle_spark(tmp_path / "spark", -1)
+    settle_spark(tmp_path / "spark", None)

@@ -1,0 +1,69 @@
+"""What a kill leaves of Spark's own notes, and real runs that go on from there."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import AuroraError, Settings, TextSink, run
+from aurora.engine.binding import Bound
+from tests.engine.without_spark import base, files
+
+ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(20))
+
+
+def test_a_kill_while_spark_writes_its_first_offset(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(ROWS)
+    sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"}
+    with Bound.of(base(), sources, sinks, Settings()) as bound:
+        bound.commits()
+    offsets = bound.checkpoint.spark / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.3c4d6f0e-5d3b-4b52-9ef1-7a3a1a4ff1f5.tmp").write_text("v1\n{")
+    result = run(base(), sources, sinks, Settings(batch=8))
+    assert result.ended and result.totals.rows["far"] == 10
+    assert sorted(files(tmp_path)) == ["far.csv", "r.csv"]
+    assert (tmp_path / "far.csv").read_bytes().count(b"\n") == 11
+
+
+def test_a_run_that_failed_says_why_and_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """The output is shortened in between: a fault, until it is as it was."""
+    (tmp_path / "r.csv").write_text(ROWS)
+    sources, path = {"r": f"csv:{tmp_path}/r.csv"}, tmp_path / "far.txt"
+    calls: list[int] = []
+
+    def lines(rows, arrived) -> bytes:  # type: ignore[no-untyped-def]
+        calls.append(rows.num_rows)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return "".join(f"{sid}\n" for sid in rows["Sid"].to_pylist()).encode()
+
+    sinks = {"far": TextSink(str(path), lines)}
+    with pytest.raises(AuroraError, match=rf"^cannot write {path}: No space left on device; mend it"):
+        run(base(), sources, sinks, Settings(batch=8))
+    before = path.read_bytes()
+    assert before
+    path.write_bytes(b"")
+    with pytest.raises(
+        AuroraError, match=rf"{path} has 0 bytes, the checkpoint says that {len(before)} were written"
+    ):
+        run(base(), sources, sinks, Settings(batch=8))
+    path.write_bytes(before)
+    assert run(base(), sources, sinks, Settings(batch=8)).ended
+    far = [i for i in range(20) if i * 17 % 60 >= 30]
+    assert path.read_text().split() == [str(i) for i in far]
+    assert sorted(files(tmp_path)) == ["far.txt", "r.csv"]
+
+
+def test_a_finished_run_with_a_kept_checkpoint_is_done(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(ROWS)
+    sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"parquet:{tmp_path}/far"}
+    kept = Settings(checkpoint=str(tmp_path / "kept"))
+    first = run(base(), sources, sinks, kept)
+    written = files(tmp_path / "far")
+    again = run(base(), sources, sinks, kept)
+    assert again.already and not first.already and again.totals == first.totals
+    assert files(tmp_path / "far") == written
+    (tmp_path / "r.csv").write_text(ROWS + "20,20,40\n")
+    grown = run(base(), sources, sinks, kept)
+    assert grown.ended and not grown.already and grown.totals.rows["far"] == first.totals.rows["far"] + 1

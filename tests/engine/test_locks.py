@@ -1,0 +1,132 @@
+"""A run holds what it writes; one that is killed holds nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aurora import AuroraError, Settings
+from aurora.engine.binding import Bound
+from aurora.engine.locks import Locks, lock_beside
+from tests.engine.without_spark import base
+
+HOLD = """
+import sys
+from pathlib import Path
+from aurora.engine.locks import Locks
+Locks().take("it", Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def bind(folder: Path, checkpoint: str, far: str = "far.csv") -> Bound:
+    return Bound.of(
+        base(),
+        {"r": f"csv:{folder}/r.csv"},
+        {"far": f"csv:{folder}/{far}"},
+        Settings(checkpoint=f"{folder}/{checkpoint}"),
+    )
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    (tmp_path / "r.csv").write_text("1,1,34\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("far", ["far.csv", "far"])
+def test_a_sink_is_one_run_s_whatever_the_checkpoint(desk: Path, far: str) -> None:
+    with bind(desk, "one", far):
+        told = rf"^sink far \(\S+\) is in use by another run, process {os.getpid()}: wait for it, stop it, or write"
+        with pytest.raises(AuroraError, match=told):
+            bind(desk, "two", far)
+    with bind(desk, "two", far):
+        pass
+
+
+def test_a_checkpoint_is_one_run_s_whatever_the_sink(desk: Path) -> None:
+    (desk / "elsewhere").mkdir()
+    with (
+        bind(desk, "kept"),
+        pytest.raises(
+            AuroraError, match=rf"the checkpoint \S+kept is in use by another run, process {os.getpid()}"
+        ),
+    ):
+        bind(desk, "kept", "elsewhere/far.csv")
+    assert not list(desk.rglob("*.lock")) and not (desk / "kept" / "lock").exists()
+
+
+def test_a_run_that_is_refused_changes_nothing(desk: Path) -> None:
+    with bind(desk, "kept") as bound:
+        bound.commits()
+        before = sorted(os.listdir(desk / "kept"))
+        with pytest.raises(AuroraError, match="is in use by another run"):
+            Bound.of(
+                base(),
+                {"r": f"csv:{desk}/r.csv"},
+                {"far": f"csv:{desk}/far.csv"},
+                Settings(checkpoint=f"{desk}/kept", fresh=True),
+            )
+        assert sorted(os.listdir(desk / "kept")) == before
+
+
+def test_a_kill_lifts_the_locks(tmp_path: Path) -> None:
+    lock = lock_beside(str(tmp_path / "far.csv"))
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    with (
+        Locks() as locks,
+        pytest.raises(AuroraError, match=f"it is in use by another run, process {holder.pid}:"),
+    ):
+        locks.take("it", lock)
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    assert lock.exists(), "the file stays behind, and binds nobody"
+    with Locks() as locks:
+        locks.take("it", lock)
+        locks.take("it", lock)
+        assert lock.read_text() == f"{os.getpid()}\n"
+    assert not lock.exists()
+
+
+def test_a_lock_file_that_was_removed_in_between_is_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The holder of before removes its file after this run has opened it: another run may make a new one."""
+    import fcntl
+
+    lock, flock = tmp_path / ".far.csv.lock", fcntl.flock
+    removed = []
+
+    def late(handle: int, how: int) -> None:
+        if not removed:
+            removed.append(lock.unlink())
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with Locks() as locks:
+        locks.take("it", lock)
+        with pytest.raises(AuroraError, match="in use"):
+            Locks().take("it", lock)
+
+
+def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AuroraError, match=r"^it cannot be locked: \S+file: [^\n]+; choose another path$"):
+        Locks().take("it", lock_beside(str(tmp_path / "file" / "far.csv")))
+
+
+def test_where_the_neighbourhood_is_closed_the_lock_is_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    assert lock_beside(f"{folder}/") == tmp_path / ".out.lock"
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    assert lock_beside(f"{folder}/") == folder / ".lock"
