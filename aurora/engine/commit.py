@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Train
+from aurora.engine.controls import Controls
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.address import CallbackSink, Sink
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.text import TextSink
-from aurora.engine.wagons import COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
+from aurora.engine.wagons import CONTROLS, COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
 
 __all__ = ["BatchReport", "Commits", "Totals"]
 
@@ -75,6 +76,7 @@ class BatchReport:
     taken: dict[str, int]
     seconds: float
     end: bool
+    controls: Controls = field(default_factory=Controls)
 
 
 # No output has this name: the names of outputs are free, and `rejects` is one.
@@ -129,9 +131,12 @@ class Commits:
         totals.write(self._note)
         if self._watch is not None:
             places = json.loads(by_lane[PLACES][0])
+            controls = Controls.from_json(json.loads(by_lane[CONTROLS][0]))
             seconds = time.monotonic() - self._started
             self._watch(
-                BatchReport(batch, rows, rejected, state, places, dict(totals.taken), seconds, totals.end)
+                BatchReport(
+                    batch, rows, rejected, state, places, dict(totals.taken), seconds, totals.end, controls
+                )
             )
 
     def _deliver(self, name: str, train: Train) -> int:
