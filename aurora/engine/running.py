@@ -110,6 +110,8 @@ class Running:
         self._ended, self._stopped = threading.Event(), threading.Event()
         self._reports: deque[BatchReport] = deque(maxlen=REPORTS)
         self._seen = Statistics("running")
+        # What went wrong while a batch was taken, and what the run as a whole ended with.
+        self._cause: BaseException | None = None
         self._fault: BaseException | None = None
         self._raised = False
         self._result: Result | None = None
@@ -233,7 +235,7 @@ class Running:
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
             except BaseException as fault:
                 # Through Java it would come back as text, without its kind.
-                self._fault = self._fault or fault
+                self._cause = self._cause or fault
                 raise
 
     def _committed(self, report: BatchReport) -> None:
@@ -258,7 +260,7 @@ class Running:
 
     def _active(self) -> bool:
         """Whether batches may still come."""
-        if self._query is None or self._ended.is_set() or self._stopped.is_set() or self._fault is not None:
+        if self._query is None or self._ended.is_set() or self._stopped.is_set() or self._cause is not None:
             return False
         try:
             return not java_ended() and bool(self._query.isActive)
@@ -290,7 +292,7 @@ class Running:
                     self._fault = fault
                 else:
                     self._commits.finish()
-                    self._fault, self._result = None, self._summary()
+                    self._result = self._summary()
         totals = self._commits.totals
         if self._result is not None and totals.end and self._settings.checkpoint is None:
             shutil.rmtree(self._bound.checkpoint, ignore_errors=True)
@@ -311,7 +313,7 @@ class Running:
         finally:
             with suppress(Py4JError, OSError):
                 self._query.stop()
-        own = self._fault
+        own = self._cause
         if isinstance(own, AuroraError | BrokenPipeError):
             return own
         if own is not None:
