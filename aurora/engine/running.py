@@ -117,6 +117,7 @@ class Running:
         self._result: Result | None = None
         # One thread of Spark's takes the batches, and whoever holds the run may call it from any other.
         self._taking, self._closing, self._ordering = threading.Lock(), threading.RLock(), threading.RLock()
+        self._taker = 0
         self._controls, self._orders = Controls(), 0
         self._notes = ControlNotes(str(bound.checkpoint))
         self._commits = Commits(
@@ -151,6 +152,10 @@ class Running:
 
     def stop(self) -> Result:
         """Ends the run, with the batch that is under way left to the next run; gives what it did."""
+        if self._taker == threading.get_ident():
+            raise AuroraError(
+                "a run cannot be stopped from its own watch or sink: set the event that `run` or `wait` was given"
+            )
         self._stopped.set()
         with self._closing:
             if self._result is None and self._fault is None:
@@ -206,11 +211,10 @@ class Running:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None and not self._raised:
-            self.stop()
+        if self._raised:
             return
-        # What is under way says more than what stopping it brings to light.
-        with suppress(Exception):
+        # A fault that is under way says more than what stopping brings to light.
+        with suppress(*([Exception] if kind is not None else [])):
             self.stop()
 
     def _start(self) -> StreamingQuery:
@@ -231,12 +235,15 @@ class Running:
         with self._taking:
             if self._result is not None or self._stopped.is_set():
                 return
+            self._taker = threading.get_ident()
             try:
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
             except BaseException as fault:
                 # Through Java it would come back as text, without its kind.
                 self._cause = self._cause or fault
                 raise
+            finally:
+                self._taker = 0
 
     def _committed(self, report: BatchReport) -> None:
         totals = self._commits.totals
@@ -274,7 +281,8 @@ class Running:
 
     def _answer(self) -> int:
         """How many batches had been made when the source saw the last order; waits until it has."""
-        while self._active():
+        # From within a batch there is no answer to wait for: it is the last one that was made.
+        while self._active() and self._taker != threading.get_ident():
             number, made = self._notes.last_answer()
             if number >= self._orders:
                 return made
