@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["close_output", "stop_at_once", "stoppable"]
+__all__ = ["close_output", "stoppable"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
@@ -32,11 +32,6 @@ def stoppable() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def stop_at_once() -> None:
-    """From here on the next Ctrl-C ends the process: nobody waits for it to tidy up."""
-    signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def close_output() -> int:

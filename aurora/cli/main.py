@@ -1,5 +1,7 @@
 """The command `aurora`."""
 
+import atexit
+import signal
 import sys
 
 
@@ -18,8 +20,8 @@ def main() -> None:
         except Interrupted:
             raise KeyboardInterrupt from None
     except KeyboardInterrupt:
-        from aurora.cli.interrupts import stop_at_once
-
-        stop_at_once()
         print("stopped", file=sys.stderr)
         sys.exit(130)
+    finally:
+        # All that is left then is to end: another Ctrl-C would only change the status.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)

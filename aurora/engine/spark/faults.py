@@ -9,27 +9,28 @@ from aurora.errors import AuroraError
 __all__ = ["java_fault", "tell_fault"]
 
 LENGTH = 500
-# The last line of a Python traceback, and a cause as Java tells it.
+# The last line of a Python traceback, and what Java says: an exception with its message.
 PYTHON = re.compile(
-    r"^\s*((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning)\b(?:: .+)?)$", re.MULTILINE
+    r"^\s*((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .+)?)$", re.MULTILINE
 )
-JAVA = re.compile(r"^\s*Caused by: (?:[a-z]\w*\.)*([A-Z]\w*(?:: .+)?)$", re.MULTILINE)
+JAVA = re.compile(r"(?:^|Caused by: |: )(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error): .+)$", re.MULTILINE)
 # What only says that something else has failed.
-WRAPPERS = ("PythonException", "Py4JException", "SparkException: Job aborted", "StreamingQueryException")
+WRAPPERS = (
+    "PythonException",
+    "Py4JException",
+    "SparkException: Job aborted",
+    "StreamingQueryException",
+    "An exception was raised by the Python Proxy",
+)
+KILLED = ("Python worker exited unexpectedly", "Python worker process terminated")
 
 
 def tell_fault(fault: Any) -> str:
+    """The innermost cause, without the words of those who passed it on."""
     text = str(fault)
     own = re.findall(r"AuroraError: (.+)", text)
     if own:
         return str(own[-1]).strip()
-    if isinstance(fault, OSError) and fault.strerror:
-        place = f" {fault.filename}" if fault.filename else ""
-        return (
-            f"the run failed:{place} {fault.strerror}"
-            if not place
-            else f"the run failed:{place}: {fault.strerror}"
-        )
     return f"the run failed: {_cause(fault, text)[:LENGTH]}{_more()}"
 
 
@@ -41,10 +42,14 @@ def java_fault(error: Exception) -> AuroraError:
 
 
 def _cause(fault: Any, text: str) -> str:
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
     if isinstance(fault, Exception) and type(fault).__module__.split(".")[0] not in ("pyspark", "py4j"):
-        return f"{type(fault).__name__}: {text.strip()}".splitlines()[0]
+        return f"{type(fault).__name__}: {text.strip()}".splitlines()[0].removesuffix(": ")
+    if any(words in text for words in KILLED):
+        return "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory"
     for found in (PYTHON.findall(text), JAVA.findall(text)):
-        told: list[str] = [line.strip() for line in found if not any(wrapper in line for wrapper in WRAPPERS)]
+        told: list[str] = [line.strip() for line in found if not any(words in line for words in WRAPPERS)]
         if told:
             return told[-1]
     lines = [line.strip() for line in text.splitlines() if line.strip()]

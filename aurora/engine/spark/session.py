@@ -1,6 +1,7 @@
 """The Spark session that everything runs in; one that the user has started is never changed."""
 
 import atexit
+import logging
 import os
 import signal
 import sys
@@ -117,7 +118,21 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     for key, value in given.items():
         builder = builder.config(key, value)
     with _own_interrupts(), _quiet_launch(), spark_home():
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+    _say_nothing_of_a_dead_java(session)
+    return session
+
+
+def _say_nothing_of_a_dead_java(session: SparkSession) -> None:
+    """Where Java is gone, each of its clients would print a traceback of its own; the run says it in one line."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return record.getMessage() != "Exception while sending command." or not java_ended()
+
+    logging.getLogger().addFilter(wanted)
+    server = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
 
 
 @contextmanager
