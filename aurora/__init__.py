@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from aurora.algebra.windows.reducer import WindowFunction
     from aurora.engine.columns import columns
     from aurora.engine.commit import BatchReport
-    from aurora.engine.running import Result, run
+    from aurora.engine.controls import Controls
+    from aurora.engine.running import Result, Running, Statistics, run, start
     from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
     from aurora.engine.sinks.sink import Sink
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AuroraError",
     "BatchReport",
+    "Controls",
     "Cursor",
     "Groups",
     "Memory",
@@ -45,11 +47,13 @@ __all__ = [
     "Portion",
     "Reject",
     "Result",
+    "Running",
     "Schema",
     "Settings",
     "Sink",
     "Source",
     "State",
+    "Statistics",
     "Stream",
     "TextSink",
     "Train",
@@ -61,6 +65,7 @@ __all__ = [
     "json_lines",
     "read_network",
     "run",
+    "start",
     "to_text",
     "write_network",
 ]
@@ -69,6 +74,7 @@ __all__ = [
 _HOMES = {
     "AuroraError": "aurora.errors",
     "BatchReport": "aurora.engine.commit",
+    "Controls": "aurora.engine.controls",
     "Cursor": "aurora.engine.sources.source",
     "Groups": "aurora.algebra.state.groups",
     "Memory": "aurora.engine.sources.memory",
@@ -79,11 +85,13 @@ _HOMES = {
     "Portion": "aurora.engine.sources.source",
     "Reject": "aurora.engine.sources.source",
     "Result": "aurora.engine.running",
+    "Running": "aurora.engine.running",
     "Schema": "aurora.algebra.tuples.schema",
     "Settings": "aurora.engine.settings",
     "Sink": "aurora.engine.sinks.sink",
     "Source": "aurora.engine.sources.source",
     "State": "aurora.algebra.state.state",
+    "Statistics": "aurora.engine.running",
     "Stream": "aurora.network.network",
     "TextSink": "aurora.engine.sinks.text",
     "Train": "aurora.algebra.tuples.train",
@@ -95,6 +103,7 @@ _HOMES = {
     "json_lines": "aurora.engine.sinks.encode",
     "read_network": "aurora.network.text",
     "run": "aurora.engine.running",
+    "start": "aurora.engine.running",
     "to_text": "aurora.network.text",
     "write_network": "aurora.network.text",
 }

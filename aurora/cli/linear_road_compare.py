@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from aurora.cli.linear_road_run import stoppable, watching
+from aurora.cli.interrupts import stoppable
+from aurora.cli.linear_road_run import watching
 from aurora.errors import AuroraError
 from aurora.linear_road.compare import Comparison, Outcome, plot_comparison
 from aurora.linear_road.compare import compare as run_comparison

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from aurora.cli.linear_road_run import stoppable, watching
+from aurora.cli.interrupts import stoppable
+from aurora.cli.linear_road_run import watching
 from aurora.cli.linear_road_validate import show
 from aurora.engine.spark.session import spark_session
 from aurora.linear_road.history import make_history

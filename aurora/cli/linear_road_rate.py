@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from aurora.cli.linear_road_run import stoppable, watching
+from aurora.cli.interrupts import stoppable
+from aurora.cli.linear_road_run import watching
 from aurora.linear_road.peak import HOURS
 from aurora.linear_road.rate import Rating, Trial, plot_rating
 from aurora.linear_road.rate import rate as search

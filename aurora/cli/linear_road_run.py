@@ -1,11 +1,8 @@
 """`aurora linear-road run`."""
 
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -14,24 +11,10 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from aurora.cli.interrupts import stoppable
 from aurora.linear_road.run import Progress, RunReport, run_benchmark
 
-__all__ = ["run", "show", "stoppable", "watching"]
-
-
-@contextmanager
-def stoppable() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, so that a run stops between two batches."""
-    stop = threading.Event()
-
-    def interrupted(signum: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    before = signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
+__all__ = ["run", "show", "watching"]
 
 
 @contextmanager

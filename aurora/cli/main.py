@@ -1,34 +1,27 @@
 """The command `aurora`."""
 
+import atexit
+import signal
 import sys
-
-import typer
-
-from aurora.cli import linear_road, networks, nexmark, prepare
-from aurora.errors import AuroraError
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Aurora on Spark: a stream data manager, with the benchmarks that measure one.",
-)
-app.command("run")(networks.run_network)
-app.command("check")(networks.check)
-app.command("explain")(networks.explain)
-app.command("prepare")(prepare.prepare_machine)
-app.add_typer(linear_road.app, name="linear-road")
-app.add_typer(nexmark.app, name="nexmark")
 
 
 def main() -> None:
     """Runs a command; a fault the user can mend is one line on stderr and status 1, an interrupt status 130."""
     try:
-        app(standalone_mode=True)
-    except AuroraError as fault:
-        print(f"error: {fault}", file=sys.stderr)
-        sys.exit(1)
+        # Loaded here, because Ctrl-C may come while it is.
+        from aurora.cli.commands import Interrupted, app
+        from aurora.errors import AuroraError
+
+        try:
+            app(standalone_mode=True)
+        except AuroraError as fault:
+            print(f"error: {fault}", file=sys.stderr)
+            sys.exit(1)
+        except Interrupted:
+            raise KeyboardInterrupt from None
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
+    finally:
+        # All that is left then is to end: another Ctrl-C would only change the status.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)

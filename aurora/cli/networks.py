@@ -1,21 +1,15 @@
 """`aurora check`, `aurora explain`, `aurora run`: networks from the command line."""
 
-import signal
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from aurora.engine.commit import BatchReport
+from aurora.cli.interrupts import close_output, stoppable
+from aurora.cli.progress import RunWatch
 from aurora.engine.explain import described, stages_described
 from aurora.engine.plan import plan_network
 from aurora.engine.query import explain_plan
@@ -40,7 +34,8 @@ def check(network: NetworkFile) -> None:
     checked = read_network(network).checked()
     typer.echo(described(checked))
     typer.echo(
-        f"ok: {len(checked.boxes)} boxes, {len(checked.inputs)} inputs, {len(checked.outputs)} outputs"
+        f"ok: {_number(len(checked.boxes), 'box', 'boxes')}, {_number(len(checked.inputs), 'input', 'inputs')}, "
+        f"{_number(len(checked.outputs), 'output', 'outputs')}"
     )
 
 
@@ -93,6 +88,9 @@ def run_network(
         str | None, typer.Option(help="Folder of the checkpoint [beside the first sink].")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
+    log: Annotated[
+        Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
+    ] = None,
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
@@ -103,16 +101,29 @@ def run_network(
     Example: aurora run border.yaml --source reports=csv:r.csv --source beats=csv:b.csv --sink alarms=csv:out.csv
     """
     read = read_network(network).checked()
-    settings = Settings(master, batch, partitions, follow, checkpoint, fresh, rejects=rejects)
-    stop = threading.Event()
-    with _stop_on_interrupt(stop), _Watch() as watch:
-        result = run(
-            read, _bindings(source or [], "source"), _bindings(sink or [], "sink"), settings, watch, stop
-        )
-    _summarise(result)
-    if stop.is_set() and not result.ended:
-        typer.echo("stopped", err=True)
-        raise typer.Exit(130)
+    settings = Settings(
+        master,
+        batch,
+        partitions,
+        follow,
+        checkpoint,
+        fresh,
+        rejects=rejects,
+        log=str(log.absolute()) if log else None,
+    )
+    sources, sinks = _bindings(source or [], "source"), _bindings(sink or [], "sink")
+    with stoppable() as stop:
+        try:
+            with RunWatch() as watch:
+                result = run(read, sources, sinks, settings, watch, stop)
+        except BrokenPipeError:
+            raise typer.Exit(close_output()) from None
+        _summarise(result)
+        if stop.is_set() and not result.ended:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(130)
+        if _nothing_was_read(result):
+            raise AuroraError("no row could be read: check the schema of the input, and what the file holds")
 
 
 def _bindings(given: list[str], what: str) -> dict[str, str]:
@@ -127,64 +138,31 @@ def _bindings(given: list[str], what: str) -> dict[str, str]:
     return bound
 
 
-@contextmanager
-def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
-    """The first Ctrl-C ends the run after its batch, the second one at once."""
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-class _Watch:
-    """A line on the terminal that tells how far the run is."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True,
-            disable=not console.is_terminal,
-        )  # fmt: skip
-        self._rows = 0
-        self._started = time.monotonic()
-
-    def __enter__(self) -> "_Watch":
-        self._progress.start()
-        self._task = self._progress.add_task("starting Spark", total=None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def __call__(self, report: BatchReport) -> None:
-        self._rows += sum(report.rows.values())
-        rate = self._rows / max(time.monotonic() - self._started, 0.001)
-        text = f"batch {report.batch}: {self._rows:,} rows out, {rate:,.0f} rows/s"
-        self._progress.update(self._task, description=text)
-
-
 def _summarise(result: Result) -> None:
+    """What a run did, on stderr: rows by output, what the boxes left out, and what could not be read."""
     totals = result.totals
-    table = Table("output", "rows", box=None, pad_edge=False)
-    for name, rows in sorted(totals.rows.items()):
-        table.add_row(name, f"{rows:,}")
     console = Console(file=sys.stderr)
     if result.already:
         console.print("finished before, and the input is the same: nothing to do; --fresh starts over")
-    console.print(f"{totals.batch + 1} batches in {result.seconds:.1f} s")
+    console.print(f"{_number(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s")
     if totals.rows:
+        table = Table("output", "rows", box=None, pad_edge=False)
+        for name, rows in sorted(totals.rows.items()):
+            table.add_row(name, f"{rows:,}")
         console.print(table)
     for box, reasons in sorted(totals.discarded.items()):
         for reason, number in sorted(reasons.items()):
-            console.print(f"box {box} left out {number:,} tuples: {reason}")
+            console.print(f"box {box} left out {_number(number, 'tuple', 'tuples')}: {reason}")
     if totals.rejected:
-        console.print(
-            f"{totals.rejected:,} rows could not be read: see {totals.rejects or 'above'}", soft_wrap=True
-        )
+        where = f"see {totals.rejects}" if totals.rejects else "add --rejects csv:PATH to see them"
+        told = f"{_number(totals.rejected, 'row', 'rows')} could not be read: {where}"
+        console.print(told, soft_wrap=True, highlight=False, markup=False)
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _nothing_was_read(result: Result) -> bool:
+    """Whether every row was rejected."""
+    return 0 < result.totals.rejected == result.totals.read

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from aurora.cli.linear_road_run import stoppable
+from aurora.cli.interrupts import stoppable
 from aurora.nexmark.progress import Progress
 from aurora.nexmark.run import RunReport, run_query
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from aurora.engine.spark.java import prepare
+from aurora.engine.spark.java import class_archive, prepare
 
 __all__ = ["prepare_machine"]
 
@@ -15,5 +15,8 @@ def prepare_machine() -> None:
 
     Example: aurora prepare
     """
+    if (there := class_archive()) is not None:
+        typer.echo(f"prepared already: {there}")
+        return
     typer.echo("preparing Java for Spark (once; less than a minute) ...", err=True)
     typer.echo(f"made {prepare()}")

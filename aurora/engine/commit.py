@@ -4,19 +4,20 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Train
+from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, sink_key
 from aurora.engine.totals import Totals
-from aurora.engine.wagons import COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
+from aurora.engine.wagons import CONTROLS, COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
 
 __all__ = ["BatchReport", "Commits", "Totals"]
 
@@ -36,6 +37,7 @@ class BatchReport:
     taken: dict[str, int]
     seconds: float
     end: bool
+    controls: Controls = field(default_factory=Controls)
 
 
 class Commits:
@@ -88,10 +90,13 @@ class Commits:
         self._store(totals)
         self.totals = totals
         if self._watch is not None:
+            controls = Controls.from_json(json.loads(by_lane[CONTROLS][0]))
             state = sum(box["state"] for count in counts for box in count.values())
             seconds = time.monotonic() - self._started
             taken = dict(totals.taken)
-            self._watch(BatchReport(batch, rows, rejected, state, totals.places, taken, seconds, totals.end))
+            self._watch(
+                BatchReport(batch, rows, rejected, state, totals.places, taken, seconds, totals.end, controls)
+            )
 
     def _store(self, totals: Totals) -> None:
         try:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aurora.engine.plan import Plan
 from aurora.engine.settings import cores_of
-from aurora.engine.spark.session import LIGHT_JAVA, spark_session
+from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
 from aurora.engine.spark.source import Admission, TrainSource, packed
 from aurora.engine.spark.stage import StageProcessor
 from aurora.engine.wagons import Job
@@ -16,7 +16,7 @@ __all__ = ["explain_plan", "train_query"]
 
 
 def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFrame:
-    """The whole network as one streaming DataFrame: the source, then a stage with state after the other."""
+    """The whole network as one streaming DataFrame, in a session that is its own: settings of it are set here."""
     spark.dataSource.register(TrainSource)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
     wagons = spark.readStream.format("aurora").option("admission", packed(admission)).load()
@@ -29,7 +29,7 @@ def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFram
 
 def explain_plan(plan: Plan) -> str:
     """Spark's physical plan for the network, without running it."""
-    spark = spark_session("aurora explain", settings=LIGHT_JAVA)
+    spark = own_session(spark_session("aurora explain", settings=LIGHT_JAVA))
     job = Job(plan, cores_of(None), {}, "")
     shown = io.StringIO()
     with redirect_stdout(shown):

@@ -1,28 +1,38 @@
-"""Runs a network: starts its Spark query, and stops when the input ends."""
+"""Runs a network: starts its Spark query, controls it, and stops when the input ends."""
 
 import logging
-import re
-import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from aurora.engine.binding import Bound
-from aurora.engine.commit import BatchReport, Commits, Totals
+from aurora.engine.commit import BatchReport, Totals
+from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings
 from aurora.engine.sources.source import notices
-from aurora.engine.spark.session import LIGHT_JAVA, keep_log, spark_session
+from aurora.engine.spark.faults import java_fault, tell_fault
+from aurora.engine.spark.master import check_master
+from aurora.engine.spark.scratch import remove_scratch
+from aurora.engine.spark.session import LIGHT_JAVA, java_ended, own_session, spark_session
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 
-__all__ = ["Result", "run"]
+__all__ = ["Result", "Running", "Statistics", "run", "start"]
+
+# Between two looks at a query, in seconds.
+LOOK = 0.05
+# Reports that wait for whoever asks for them; of more, the oldest are forgotten.
+REPORTS = 1000
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,21 @@ class Result:
     already: bool = False
 
 
+@dataclass(frozen=True)
+class Statistics:
+    """Where a run is: batches and rows since the beginning, what the boxes took and gave, and the last batch."""
+
+    state: str
+    batches: int = 0
+    seconds: float = 0.0
+    rows: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+    given: dict[str, int] = field(default_factory=dict)
+    rejected: int = 0
+    last: BatchReport | None = None
+    controls: Controls = field(default_factory=Controls)
+
+
 def run(
     network: Network,
     sources: Mapping[str, Any],
@@ -47,76 +72,270 @@ def run(
     stop: threading.Event | None = None,
 ) -> Result:
     """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
+    with start(network, sources, sinks, settings, watch) as running:
+        return running.wait(stop)
+
+
+def start(
+    network: Network,
+    sources: Mapping[str, Any],
+    sinks: Mapping[str, Any],
+    settings: Settings | None = None,
+    watch: Callable[[BatchReport], None] | None = None,
+) -> "Running":
+    """Starts a network, and gives the run to wait for or to control."""
     settings = settings or Settings()
-    with Bound.of(network.checked(), sources, sinks, settings) as bound:
-        return _run(network.name, bound, settings, watch, stop)
+    check_master(settings.master)
+    with ExitStack() as held:
+        bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
+        spark = own_session(
+            spark_session(f"aurora {network.name}", settings.master, LIGHT_JAVA, settings.log)
+        )
+        running = Running(spark, bound, settings, watch)
+        # From here on the run lifts its locks itself.
+        held.pop_all()
+    return running
 
 
-def _run(
-    name: str,
-    bound: Bound,
-    settings: Settings,
-    watch: Callable[[BatchReport], None] | None,
-    stop: threading.Event | None,
-) -> Result:
-    if bound.done:
-        return Result(bound.already_done(), 0.0, True, already=True)
-    spark = spark_session(f"aurora {name}", settings.master, LIGHT_JAVA)
-    finished = threading.Event()
+class Running:
+    """A network that runs. Leaving its `with` block stops it."""
 
-    def watched(report: BatchReport) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        bound: Bound,
+        settings: Settings,
+        watch: Callable[[BatchReport], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._bound = bound
+        self._settings = settings
+        self._watch = watch
+        self._began = time.monotonic()
+        self._ended, self._stopped = threading.Event(), threading.Event()
+        self._reports: deque[BatchReport] = deque(maxlen=REPORTS)
+        self._seen = Statistics("running")
+        # What went wrong while a batch was taken, and what the run as a whole ended with.
+        self._cause: BaseException | None = None
+        self._fault: BaseException | None = None
+        self._raised = False
+        self._result: Result | None = None
+        # One thread of Spark's takes the batches, and whoever holds the run may call it from any other.
+        self._taking, self._closing, self._ordering = threading.Lock(), threading.RLock(), threading.RLock()
+        self._taker = 0
+        self._controls, self._orders = Controls(), 0
+        self._notes = ControlNotes(str(bound.checkpoint.folder))
+        self._query: StreamingQuery | None = None
+        if bound.done:
+            self._ended.set()
+            self._result = Result(bound.already_done(), 0.0, True, already=True)
+            bound.release()
+            return
+        self._commits = bound.commits(self._committed)
+        try:
+            self._notes.begin()
+            for receiver in bound.receivers:
+                receiver.connect()
+            self._query = self._start()
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def state(self) -> str:
+        """running, paused or stopped."""
+        if self._result is not None or not self._active():
+            return "stopped"
+        return "paused" if self._controls.paused else "running"
+
+    def wait(self, stop: threading.Event | None = None) -> Result:
+        """Waits until the input ends or the run is stopped; `stop` stops it, too."""
+        while self._active() and not (stop is not None and stop.is_set()):
+            self._ended.wait(LOOK)
+        return self.stop()
+
+    def stop(self) -> Result:
+        """Ends the run, with the batch that is under way left to the next run; gives what it did."""
+        if self._taker == threading.get_ident():
+            raise AuroraError(
+                "a run cannot be stopped from its own watch or sink: set the event that `run` or `wait` was given"
+            )
+        self._stopped.set()
+        with self._closing:
+            if self._result is None and self._fault is None:
+                self._close()
+            if self._result is None:
+                assert self._fault is not None
+                self._raised = True
+                raise self._fault
+            return self._result
+
+    def pause(self) -> None:
+        """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
+        with self._ordering:
+            self._order(replace(self._controls, paused=True, until=0))
+            self._answer()
+
+    def resume(self) -> None:
+        with self._ordering:
+            self._order(replace(self._controls, paused=False, until=0))
+
+    def step(self, batches: int = 1) -> None:
+        """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
+        if batches < 1:
+            raise AuroraError(f"a step is 1 batch or more, found {batches}")
+        with self._ordering:
+            if not self._controls.paused:
+                self.pause()
+            made = max(self._answer(), self._controls.until)
+            self._order(replace(self._controls, until=made + batches))
+
+    def set_train_length(self, rows: int | None) -> None:
+        """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
+        if rows is not None and rows < 1:
+            raise AuroraError(f"a train has 1 row or more, found {rows}")
+        with self._ordering:
+            self._order(replace(self._controls, rows=rows))
+
+    def batches(self) -> Iterator[BatchReport]:
+        """Each batch when it is done, from the first that nobody was told of, until the run ends."""
+        while True:
+            if self._reports:
+                yield self._reports.popleft()
+            elif self._active():
+                self._ended.wait(LOOK)
+            elif not self._reports:
+                self.stop()
+                return
+
+    def statistics(self) -> Statistics:
+        return replace(self._seen, state=self.state, controls=self._controls)
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._raised:
+            return
+        # A fault that is under way says more than what stopping brings to light.
+        with suppress(*([Exception] if kind is not None else [])):
+            self.stop()
+
+    def _start(self) -> StreamingQuery:
+        seconds = self._settings.batch_seconds
+        admission = replace(
+            self._bound.admission,
+            target=None if seconds is None else max(1, round(seconds * 1000)),
+            notes=str(self._bound.checkpoint.folder),
+        )
+        return (
+            train_query(self._spark, self._bound.job, admission)
+            .writeStream.foreachBatch(self._take)
+            .option("checkpointLocation", str(self._bound.checkpoint.spark))
+            .start()
+        )
+
+    def _take(self, batch: DataFrame, number: int) -> None:
+        with self._taking:
+            if self._result is not None or self._stopped.is_set():
+                return
+            self._taker = threading.get_ident()
+            try:
+                self._commits.take(number, batch.select("lane", "payload").toArrow())
+            except BaseException as fault:
+                # Through Java it would come back as text, without its kind.
+                self._cause = self._cause or fault
+                raise
+            finally:
+                self._taker = 0
+
+    def _committed(self, report: BatchReport) -> None:
+        totals = self._commits.totals
+        self._seen = Statistics(
+            "running",
+            report.batch + 1,
+            report.seconds,
+            dict(totals.rows),
+            report.taken,
+            dict(totals.given),
+            totals.rejected,
+            report,
+        )
+        self._reports.append(report)
         for text in notices(report.places):
             logging.getLogger("aurora").warning(text)
-        if watch is not None:
-            watch(report)
+        if self._watch is not None:
+            self._watch(report)
         if report.end:
-            finished.set()
+            self._ended.set()
 
-    started = time.monotonic()
-    commits = bound.commits(watched)
-    try:
-        for receiver in bound.receivers:
-            receiver.connect()
-        query = _start(spark, bound, commits)
+    def _active(self) -> bool:
+        """Whether batches may still come."""
+        if self._query is None or self._ended.is_set() or self._stopped.is_set() or self._cause is not None:
+            return False
         try:
-            while not finished.wait(0.05) and query.isActive and not (stop is not None and stop.is_set()):
-                pass
-            if finished.is_set() and query.isActive:
-                query.processAllAvailable()
-            fault = query.exception()
-        except StreamingQueryException as error:
-            fault = error
+            return not java_ended() and bool(self._query.isActive)
+        except (Py4JError, OSError):
+            return False
+
+    def _order(self, controls: Controls) -> None:
+        self._orders += 1
+        self._notes.order(self._orders, controls)
+        self._controls = controls
+
+    def _answer(self) -> int:
+        """How many batches had been made when the source saw the last order; waits until it has."""
+        # From within a batch there is no answer to wait for: it is the last one that was made.
+        while self._active() and self._taker != threading.get_ident():
+            number, made = self._notes.last_answer()
+            if number >= self._orders:
+                return made
+            self._ended.wait(LOOK / 5)
+        return self._commits.totals.batch + 1
+
+    def _close(self) -> None:
+        fault: BaseException | None = None
+        try:
+            fault = self._stop_query()
         finally:
-            query.stop()
-        if fault is not None and not finished.is_set():
-            raise AuroraError(_told(fault)) from None
-    finally:
-        for receiver in bound.receivers:
+            with self._taking, self._bound:
+                self._release()
+                if fault is not None and not self._ended.is_set():
+                    self._fault = fault
+                else:
+                    self._commits.finish()
+                    self._bound.checkpoint.close(self._commits.totals.end)
+                    self._result = self._summary()
+
+    def _stop_query(self) -> BaseException | None:
+        """Stops the query; gives the fault that had ended it before, if one had."""
+        assert self._query is not None
+        fault: BaseException | None = None
+        try:
+            if self._ended.is_set() and self._query.isActive:
+                self._query.processAllAvailable()
+            found = self._query.exception()
+            fault = AuroraError(tell_fault(found)) if found is not None else None
+        except StreamingQueryException as error:
+            fault = AuroraError(tell_fault(error))
+        except (Py4JError, OSError) as error:
+            fault = java_fault(error)
+        finally:
+            with suppress(Py4JError, OSError):
+                self._query.stop()
+        own = self._cause
+        if isinstance(own, AuroraError | BrokenPipeError):
+            return own
+        if own is not None:
+            fault = AuroraError(tell_fault(own))
+            fault.__cause__ = own
+        return fault
+
+    def _release(self) -> None:
+        for receiver in self._bound.receivers:
             receiver.stop()
-        shutil.rmtree(bound.job.scratch, ignore_errors=True)
-        commits.finish()
-    bound.checkpoint.close(commits.totals.end)
-    return Result(commits.totals, time.monotonic() - started, commits.totals.end)
+        remove_scratch(self._spark, self._bound.job.scratch)
 
-
-def _start(spark: SparkSession, bound: Bound, commits: Commits) -> StreamingQuery:
-    def take(batch: DataFrame, number: int) -> None:
-        commits.take(number, batch.select("lane", "payload").toArrow())
-
-    return (
-        train_query(spark, bound.job, bound.admission)
-        .writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(bound.checkpoint.spark))
-        .start()
-    )
-
-
-def _told(fault: Any) -> str:
-    """The line of a failed query that its user can do something about."""
-    text = str(fault)
-    own = re.findall(r"AuroraError: (.+)", text)
-    if own:
-        return str(own[-1]).strip()
-    python = re.findall(r"^\s*(\w*(?:Error|Exception)\w*: .+)$", text, re.MULTILINE)
-    cause = (python[-1] if python else text.splitlines()[0]).strip()[:500]
-    return f"the run failed: {cause} (more in {keep_log()})"
+    def _summary(self) -> Result:
+        totals = self._commits.totals
+        return Result(totals, time.monotonic() - self._began, totals.end)

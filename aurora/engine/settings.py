@@ -4,12 +4,18 @@ import os
 import re
 from dataclasses import dataclass
 
+from aurora.errors import AuroraError
+
 __all__ = ["Settings", "cores_of"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run; the result depends on none of it."""
+    """How to run; the result depends on none of it.
+
+    A batch takes about `batch_seconds` and at most `batch` rows of each input. Unless given, it is a second for live
+    sources, and stored files come in the longest trains. `log` is where Spark's log goes if Spark is started here.
+    """
 
     master: str | None = None
     batch: int = 1_000_000
@@ -19,6 +25,12 @@ class Settings:
     fresh: bool = False
     fuse: bool = True
     rejects: str | None = None
+    batch_seconds: float | None = None
+    log: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:
+            raise AuroraError(f"a batch takes more than 0 seconds, found {self.batch_seconds:g}")
 
 
 def cores_of(master: str | None) -> int:

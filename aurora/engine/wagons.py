@@ -16,7 +16,18 @@ from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
-__all__ = ["COUNTS", "PARTS", "PLACES", "REJECTED", "SINKS", "TOKEN", "Job", "Wagon", "output_lane"]
+__all__ = [
+    "CONTROLS",
+    "COUNTS",
+    "PARTS",
+    "PLACES",
+    "REJECTED",
+    "SINKS",
+    "TOKEN",
+    "Job",
+    "Wagon",
+    "output_lane",
+]
 
 ARROW = pa.schema(
     [("bucket", pa.int32()), ("stage", pa.int32()), ("lane", pa.int32()), ("payload", pa.binary())]
@@ -28,6 +39,7 @@ COUNTS = -2  # what the boxes did
 REJECTED = -3  # rows that could not be read
 PARTS = -4  # files that a stage has written for a folder of parts
 PLACES = -5  # how far each input has been read
+CONTROLS = -6  # under which controls the batch was made
 OUTPUT = -10  # the outputs: -10, -11, ..
 
 # The stage number of what goes to the sinks.

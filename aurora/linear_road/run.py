@@ -25,6 +25,8 @@ __all__ = ["PACES", "Progress", "RunReport", "run_benchmark"]
 PACES = ("fast", "realtime")
 # Rows of a batch at most: what waits longer waits on disk.
 _BATCH = {"fast": 1_000_000, "realtime": 1_000_000}
+# How long a batch of stored files should take, in seconds, so that answers do not wait for a long one.
+_BATCH_SECONDS = {"fast": 2.5, "realtime": None}
 # From here on a run in real time says that it is behind.
 _BEHIND = 3.0
 
@@ -140,6 +142,7 @@ def run_benchmark(
         partitions=partitions,
         checkpoint=str(folder.hidden("checkpoint")),
         rejects=f"csv:{folder.rejects}",
+        batch_seconds=_BATCH_SECONDS[pace],
     )
     job = _Job(folder, found, prepared, settings, watch, tell, stop, hopeless)
     if pace == "fast":

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,6 @@ __all__ = ["BYTES_A_LINE", "DeliveredTraffic", "StoredTraffic", "delivered_secon
 Array = np.ndarray[Any, Any]
 # Rows are numbered by bytes, which need not be counted: later lines have larger numbers, and that is all they need.
 BYTES_A_LINE = 50
-# A batch of the stored files is made as long as about so many milliseconds of work, from the first to the longest.
-WORK, FIRST = 2500, 100_000
 
 
 @dataclass(frozen=True)
@@ -90,45 +87,29 @@ def _lines_before(path: str, place: int) -> int:
 class StoredTraffic:
     """The files of a run, `replication` copies of each, as fast as they are read. A cursor names the next second.
 
-    The first batch holds nothing: with it everything is loaded and compiled. The next ones are as long as the time
-    that the last one took suggests, so that answers do not wait for a long batch: the paper's trains.
+    The first batch holds nothing: with it everything is loaded and compiled.
     """
 
     survey: Survey
     replication: Replication
-    clock: Callable[[], float] = time.time
 
     @property
     def live(self) -> bool:
         return False
 
     def begin(self) -> Cursor:
-        return {"second": -1, "row": 0, "length": 0, "wall": 0}
+        return {"second": -1, "row": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        wall = round(self.clock() * 1000)
         if cursor["second"] < 0:
-            return {"second": 0, "row": 0, "length": 0, "wall": wall}
+            return {"second": 0, "row": 0}
         seconds, ends = self._seconds()
         at = int(np.searchsorted(seconds, cursor["second"]))
         if at == len(seconds):
             return cursor
-        length = min(self._length(cursor, wall), rows)
-        target = cursor["row"] + length * BYTES_A_LINE
+        target = cursor["row"] + rows * BYTES_A_LINE
         last = min(max(int(np.searchsorted(ends, target, side="right")), at + 1), len(seconds))
-        return {
-            "second": int(seconds[last - 1]) + 1,
-            "row": int(ends[last - 1]),
-            "length": length,
-            "wall": wall,
-        }
-
-    def _length(self, cursor: Cursor, wall: int) -> int:
-        """Rows of the next batch: what the last one would have taken in the time that a batch should."""
-        if not cursor["length"]:
-            return FIRST
-        took = max(wall - cursor["wall"], 1)
-        return int(min(max(cursor["length"] * WORK / took, FIRST), 2.5 * cursor["length"]))
+        return {"second": int(seconds[last - 1]) + 1, "row": int(ends[last - 1])}
 
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["second"] > self.survey.last_second)

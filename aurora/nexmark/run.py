@@ -12,6 +12,7 @@ from typing import Any
 
 from aurora import AuroraError, BatchReport, Network, Paced, Result, Settings, TextSink, run
 from aurora.nexmark.data import EventFolder
+from aurora.nexmark.losing import Losing
 from aurora.nexmark.metrics import Curve, latencies
 from aurora.nexmark.progress import Pace, Progress
 from aurora.nexmark.queries import QUERIES, Rules, query_network
@@ -99,7 +100,8 @@ def run_query(
     rules = Rules(profile or folder.profile, dollars_to_euros, allowed)
     network = query_network(query, rules)
     settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
-    source: Any = folder.source if rate is None else Paced(folder.source, rate, lose=lose)
+    kept = Losing(folder.source, lose) if lose else folder.source
+    source: Any = folder.source if rate is None else Paced(kept, rate)
     out.mkdir(parents=True, exist_ok=True)
     (out / "report.json").unlink(missing_ok=True)
     measure, nulls = QUERIES[query].measure, query != "q0"

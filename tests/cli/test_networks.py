@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_check_prints_the_boxes(aurora) -> None:  # type: ignore[no-untyped-def]
         "  filter    enough.1 <- crowd.1 (Time int, Cnt bigint)",
         "  filter    enough.rest <- crowd.1 (Time int, Cnt bigint)",
         "  output    alarms <- enough.1 (Time int, Cnt bigint)",
-        "ok: 3 boxes, 1 inputs, 1 outputs",
+        "ok: 3 boxes, 1 input, 1 output",
     ]
 
 
@@ -125,6 +126,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is no address"),
     (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch and partitions must be 1 or more"),
     (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--master", "nonsense"), "'nonsense' is not a Spark master"),
 ]  # fmt: skip
 
 
@@ -157,6 +159,37 @@ def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch
     assert ended.err.splitlines() == ["5 batches in 1.0 s", "stopped"]
 
 
+@pytest.mark.usefixtures("no_spark")
+def test_rejects_are_told_with_their_file(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    totals = Totals(batch=0, end=True, rejected=2, rows=Counter(alarms=1), taken=Counter(over=7))
+    totals.discarded = {"crowd": Counter({"out of order": 1})}
+    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True, "out/rejects.csv"))
+    assert ended.status == 0
+    assert ended.err.splitlines()[-2:] == [
+        "box crowd left out 1 tuple: out of order",
+        "2 rows could not be read: see out/rejects.csv",
+    ]
+    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True))
+    assert ended.err.splitlines()[-1] == "2 rows could not be read: add --rejects csv:PATH to see them"
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_run_that_could_read_no_row_has_failed(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    ended = _ended(aurora, monkeypatch, Result(Totals(batch=0, end=True, rejected=3), 1.0, True, "r.csv"))
+    assert ended.status == 1
+    assert ended.err.splitlines()[-2:] == [
+        "3 rows could not be read: see r.csv",
+        "error: no row could be read: check the schema of the input, and what the file holds",
+    ]
+
+
+def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  # type: ignore[no-untyped-def]
+    """How a run ends whose result is known."""
+    monkeypatch.setattr("aurora.cli.networks.run", lambda *_: result)
+    ended: Ended = aurora("run", BORDER, "--source", SOURCE, "--sink", "alarms=console")
+    return ended
+
+
 def test_an_unknown_command_is_no_success(aurora) -> None:  # type: ignore[no-untyped-def]
     assert aurora("fly").status != 0
     assert aurora("check").status != 0
@@ -169,7 +202,7 @@ def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp
     assert ended.status == 0 and ended.out == ""
     assert out.read_text() == (BORDER.parent / "expected" / "alarms.csv").read_text()
     assert sorted(os.listdir(tmp_path)) == ["alarms.csv"], "no checkpoint stays behind a finished run"
-    assert "1 batches in " in ended.err and "alarms  2" in ended.err
+    assert "1 batch in " in ended.err and "alarms  2" in ended.err
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -186,7 +219,7 @@ def test_the_installed_command(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert out.read_text() == "Time,Cnt\n2,5\n3,3\n"
     assert ended.stdout == ""
-    assert ended.stderr.splitlines()[-1] == f"1 rows could not be read: see {tmp_path / 'rejects.csv'}"
+    assert ended.stderr.splitlines()[-1] == f"1 row could not be read: see {tmp_path / 'rejects.csv'}"
     header, row = (tmp_path / "rejects.csv").read_text().splitlines()
     assert header == "source,file,line,reason,text"
     assert row.startswith("reports,reports.csv,17,") and row.endswith('"6,four,40"')

@@ -65,6 +65,6 @@ boxes: {own: {user: "math:sqrt", inputs: {a: r}, outputs: {x: "g int"}, key: {a:
 outputs: {o: own}
 """
     for wrong in ("3", "{x: 3}", "true"):
-        with pytest.raises(AuroraError, match="keeps.*: expects a list of names, found"):
+        with pytest.raises(AuroraError, match=r"keeps.*: expects a list of names, found"):
             from_text(text.replace("WRONG", wrong))
     assert from_text(text.replace("WRONG", "g")).boxes["own"].operator.keeps("x") == ({"g": "g"},)

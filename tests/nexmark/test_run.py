@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from aurora import AuroraError, Settings, TextSink, run
-from aurora.cli.main import app
+from aurora.cli.commands import app
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.plots import plot_run
 from aurora.nexmark.queries import QUERIES, Rules, query_network

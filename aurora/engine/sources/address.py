@@ -14,7 +14,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.lines import Style, check_flat
 from aurora.engine.sources.memory import Memory
-from aurora.engine.sources.paced import Paced, PacedSource
+from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.receivers import PipeReceiver, Receiver, TcpReceiver
 from aurora.engine.sources.source import Source
@@ -78,7 +78,7 @@ class _Address:
 
 def check_source(name: str, address: object) -> None:
     """Raises a fault unless the address can be read; before Spark starts."""
-    if isinstance(address, Paced):
+    while isinstance(address, Wrapping):
         address = address.address
     if isinstance(address, Source):
         return
@@ -101,7 +101,7 @@ def check_source(name: str, address: object) -> None:
 
 def source_path(name: str, address: object) -> str | None:
     """The file, folder or pattern that is read; None for a socket, a pipe, or an object."""
-    while isinstance(address, Paced):
+    while isinstance(address, Wrapping):
         address = address.address
     if isinstance(address, Source):
         return None
@@ -116,9 +116,9 @@ def open_source(
 
     `notes` is a folder for what restarts need.
     """
-    if isinstance(address, Paced):
+    if isinstance(address, Wrapping):
         source, receiver = open_source(name, address.address, schema, follow, notes)
-        return PacedSource(source, address.rate, wait=address.wait, lose=address.lose), receiver
+        return address.wrap(source), receiver
     if isinstance(address, Memory):
         if address.schema != schema:
             raise AuroraError(f"source {name}: has ({address.schema}), the input has ({schema})")

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.source import (
@@ -19,27 +19,36 @@ from aurora.engine.sources.source import (
 )
 from aurora.errors import AuroraError
 
-__all__ = ["Paced", "PacedSource"]
+__all__ = ["Paced", "PacedSource", "Wrapping"]
+
+
+@runtime_checkable
+class Wrapping(Protocol):
+    """What stands around an address or a source, and changes which of its rows come, and when."""
+
+    @property
+    def address(self) -> object: ...
+
+    def wrap(self, source: Source) -> Source: ...
 
 
 @dataclass(frozen=True)
 class Paced:
     """What an address or a source gives, so many rows a second from the first question on.
 
-    `wait=False` gives them at once, with the times at which they were due. `lose` is a share of the rows that never
-    come, drawn by their numbers: so a system can be watched that does not take everything.
+    `wait=False` gives them at once, with the times at which they were due.
     """
 
     address: object
     rate: float
     wait: bool = True
-    lose: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1e9:
             raise AuroraError(f"a rate is a number of rows a second above 0, found {self.rate:g}")
-        if not 0 <= self.lose < 1:
-            raise AuroraError(f"what is lost is a share of the rows from 0 to below 1, found {self.lose:g}")
+
+    def wrap(self, source: Source) -> Source:
+        return PacedSource(source, self.rate, wait=self.wait)
 
 
 def _wall() -> int:
@@ -57,14 +66,13 @@ class PacedSource:
     rate: float
     clock: Callable[[], int] = _wall
     wait: bool = True
-    lose: float = 0.0
 
     @property
     def live(self) -> bool:
         return self.wait
 
     def identity(self) -> str:
-        return f"paced:{self.rate:g}:{self.wait}:{self.lose:g}:{source_identity(self.source)}"
+        return f"paced:{self.rate:g}:{self.wait}:{source_identity(self.source)}"
 
     def forget(self, cursor: Cursor) -> None:
         forget_before(self.source, cursor["source"])
@@ -86,7 +94,7 @@ class PacedSource:
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         pieces = self.source.pieces(start["source"], end["source"], number)
-        return [_PacedPiece(piece, end["began"], self.rate, self.lose) for piece in pieces]
+        return [_PacedPiece(piece, end["began"], self.rate) for piece in pieces]
 
 
 @dataclass(frozen=True)
@@ -94,14 +102,8 @@ class _PacedPiece:
     piece: Piece
     began: int
     rate: float
-    lose: float
 
     def read(self, schema: Schema) -> Portion:
         portion = self.piece.read(schema)
-        if self.lose:
-            # The golden ratio spreads the numbers evenly, and any share of them alike.
-            kept = (portion.numbers * 0.6180339887498949) % 1 >= self.lose
-            rows = portion.rows.filter(pa.array(kept))
-            portion = replace(portion, rows=rows, numbers=portion.numbers[kept])
         due = self.began + (portion.numbers * (1000 / self.rate)).astype(np.int64)
         return replace(portion, arrived=due)

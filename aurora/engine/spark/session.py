@@ -1,22 +1,26 @@
-"""The Spark session that everything runs in, set up once per process."""
+"""The Spark session that everything runs in; one that the user has started is never changed."""
 
 import atexit
+import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from aurora.engine.spark.java import class_archive, spark_home
+from aurora.engine.spark.master import check_master, check_reachable, same_master
+from aurora.errors import AuroraError
 
-__all__ = ["LIGHT_JAVA", "keep_log", "log_path", "spark_session"]
+__all__ = ["LIGHT_JAVA", "java_ended", "keep_log", "log_path", "own_session", "spark_session"]
 
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+# What each session has for itself.
+SESSION = {
     "spark.sql.session.timeZone": "UTC",
     # A stream goes on when a row divides by zero: the result is null, as in the Arrow evaluator.
     "spark.sql.ansi.enabled": "false",
@@ -31,11 +35,19 @@ SETTINGS = {
     ),
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
-    "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "aurora.engine.spark.daemon",
     # With it the workers that read and those of the stages come from two processes, each loading everything.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",
+}
+# What all sessions of a process share: it can be set only when Spark starts, and all works without it.
+SHARED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "aurora.engine.spark.daemon",
+    "spark.driver.memory": "4g",
+    "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "aurora-warehouse"),
 }
 
 
@@ -43,50 +55,120 @@ JAVA = "spark.driver.extraJavaOptions"
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
 LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
+# The session that was started here, if one was.
+_started: SparkSession | None = None
+# Where the user wants Spark's log, if anywhere.
+_log: str | None = None
+
 
 def spark_session(
-    name: str = "aurora", master: str | None = None, settings: dict[str, str] | None = None
+    name: str = "aurora",
+    master: str | None = None,
+    settings: dict[str, str] | None = None,
+    log: str | None = None,
 ) -> SparkSession:
-    """The active session, or a new one on `master` (default: every core of this machine)."""
+    """A session with the settings of this package, on `master` (default: every core of this machine).
+
+    Where Spark runs already in this process, it is used; beside a session of the user's there is a new one.
+    """
+    global _started, _log
+    check_master(master)
+    context = SparkContext._active_spark_context
+    if context is None:
+        check_reachable(master)
+        _log = log
+        _started = _start(name, master, settings or {})
+        return _started
+    if master is not None and not same_master(master, context.master):
+        raise AuroraError(
+            f"Spark runs in this process already, on {context.master}, and cannot run on {master} as well: "
+            "leave the master out, or stop that session first"
+        )
+    if _started is not None and _started._sc is context:
+        return _started
+    return own_session(SparkSession._instantiatedSession or SparkSession(context))
+
+
+def own_session(beside: SparkSession) -> SparkSession:
+    """A new session beside another one of the same Spark: its settings are its own."""
+    session = beside.newSession()
+    for key, value in {**SESSION, "spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}.items():
+        session.conf.set(key, value)
+    return session
+
+
+def java_ended() -> bool:
+    """Whether the Java that was started here has ended, or was killed."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
+
+
+def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark writes its host name lookups and its temporary files where it may.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName(name).master(master or "local[*]")
-    cores = os.cpu_count() or 1
-    defaults = {
-        **SETTINGS,
-        "spark.sql.shuffle.partitions": str(cores),
-        "spark.default.parallelism": str(cores),
-        "spark.driver.memory": "4g",
-        "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "aurora-warehouse"),
-    }
-    for key, value in {**defaults, **(settings or {})}.items():
-        builder = builder.config(key, value)
-    if SparkSession.getActiveSession() is not None:
-        return builder.getOrCreate()
+    cores = str(os.cpu_count() or 1)
+    parallel = {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+    given = {**SHARED, **SESSION, **parallel, **settings}
     archive = class_archive()
-    if archive is not None:
-        given = (settings or {}).get(JAVA, "")
-        builder = builder.config(JAVA, f"{given} -XX:SharedArchiveFile={archive}".strip())
-    with _quiet_launch(), spark_home():
-        return builder.getOrCreate()
+    if archive is not None and "ArchiveClassesAtExit" not in given.get(JAVA, ""):
+        given[JAVA] = f"{given.get(JAVA, '')} -XX:SharedArchiveFile={archive}".strip()
+    builder = SparkSession.builder.appName(name).master(master or "local[*]")
+    for key, value in given.items():
+        builder = builder.config(key, value)
+    with _own_interrupts(), _quiet_launch(), spark_home():
+        session = builder.getOrCreate()
+    _say_nothing_of_a_dead_java(session)
+    return session
+
+
+def _say_nothing_of_a_dead_java(session: SparkSession) -> None:
+    """Where Java is gone, each of its clients would print a traceback of its own; the run says it in one line."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return record.getMessage() != "Exception while sending command." or not java_ended()
+
+    logging.getLogger().addFilter(wanted)
+    server = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Spark replaces the handler of Ctrl-C when it starts; who has set one still means it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def log_path() -> str:
-    """Where Spark and its Python workers write what they have to say."""
-    return os.path.join(tempfile.gettempdir(), f"aurora-spark-{os.getpid()}.log")
+    """Where Spark and its Python workers write what they have to say, if Spark was started here."""
+    return _log or os.path.join(tempfile.gettempdir(), f"aurora-spark-{os.getpid()}.log")
 
 
-def keep_log() -> str:
-    """Leaves the log behind when this process ends, for whoever looks for the cause of a fault; gives its path."""
+def keep_log() -> str | None:
+    """Leaves the log behind when this process ends, for whoever looks for the cause of a fault; gives its path.
+
+    Spark that the user has started logs where the user says.
+    """
+    if _started is None or not os.path.exists(log_path()):
+        return None
     atexit.unregister(_remove_log)
     return log_path()
 
 
 def _remove_log() -> None:
-    with suppress(OSError):
-        os.remove(log_path())
+    if _log is None:
+        with suppress(OSError):
+            os.remove(log_path())
 
 
 @contextmanager
@@ -94,9 +176,12 @@ def _quiet_launch() -> Iterator[None]:
     """Spark's own process inherits the output channels of this one: for its start they point to the log."""
     sys.stdout.flush()
     sys.stderr.flush()
-    saved = [(channel, os.dup(channel)) for channel in (1, 2)]
     atexit.register(_remove_log)
-    log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as fault:
+        raise AuroraError(f"the log {log_path()} cannot be written: {fault.strerror}") from None
+    saved = [(channel, os.dup(channel)) for channel in (1, 2)]
     try:
         for channel, _ in saved:
             os.dup2(log, channel)

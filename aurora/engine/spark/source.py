@@ -14,6 +14,8 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from aurora.engine.controls import ControlNotes, Controls
+from aurora.engine.pacing import Trip, train_length
 from aurora.engine.spark.parcel import Parcel
 
 if TYPE_CHECKING:
@@ -23,15 +25,21 @@ if TYPE_CHECKING:
     from aurora.engine.sources.source import Cursor, Piece, Source
     from aurora.engine.wagons import Job
 
-__all__ = ["Admission", "Task", "TrainSource", "packed"]
+__all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "packed"]
 
 SQL = "bucket int, stage int, lane int, payload binary"
 TICK = 200
+# How long a batch of live sources should take, in milliseconds, unless the settings say so.
+LIVE_TARGET = 1000
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What the reader must know: the job, a source for each input, and how many rows of each make a batch."""
+    """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most.
+
+    A batch should take `target` milliseconds; without it, stored files come in the longest trains. `notes` is the
+    folder through which the reader learns of new controls.
+    """
 
     job: "Parcel[Job]"
     sources: "dict[str, Source]"
@@ -39,41 +47,77 @@ class Admission:
     pieces: int
     has_timeouts: bool
     buckets: int
+    target: int | None = None
+    notes: str | None = None
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
         return Admission(Parcel(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
 
+    @property
+    def live(self) -> bool:
+        return any(source.live for source in self.sources.values())
+
     def first(self) -> dict[str, Any]:
         return {
             "inputs": {name: source.begin() for name, source in self.sources.items()},
+            "batch": 0,
             "number": 0,
             "now": 0,
             "wall": 0,
             "end": False,
+            "length": 0,
+            "rows": 0,
+            "controls": Controls().to_json(),
         }
 
-    def next(self, start: dict[str, Any], wall: int) -> dict[str, Any]:
-        """The offset of the next batch, or the same one if there is nothing to do.
+    def next(
+        self, start: dict[str, Any], wall: int, controls: Controls | None = None, took: int | None = None
+    ) -> dict[str, Any]:
+        """The offset of the next batch, or the same one if there is nothing to do; `took` is what the last one took.
+
+        The first batch comes at once, with what is there: Spark would make it anyway, and so every batch is counted.
 
         Each input advances by the same number of rows: so tuples of several files interleave alike, however the
         files are cut into batches.
         """
-        if start["end"]:
+        controls = controls or Controls()
+        held, first = not controls.allow(start["batch"]), start["batch"] == 0
+        if start["end"] or (held and not first):
             return start
-        places = {
-            name: source.advance(start["inputs"][name], self.rows) for name, source in self.sources.items()
-        }
-        end = all(source.finished(places[name]) for name, source in self.sources.items())
-        live = any(source.live for source in self.sources.values())
+        live = self.live
+        length = self._length(start, controls, took, live)
+        places = start["inputs"] if held else self._advance(start["inputs"], length)
+        end = not held and all(source.finished(places[name]) for name, source in self.sources.items())
         tick = live and self.has_timeouts and wall - start["wall"] >= TICK
-        if places == start["inputs"] and not end and not tick:
+        if places == start["inputs"] and not end and not tick and not first:
             return start
         rows = max(places[name]["row"] - start["inputs"][name]["row"] for name in places)
         given = [place["now"] for place in places.values() if "now" in place]
         now = max(given) if given else wall if live else 0
-        number = start["number"] + rows * len(places) + 1
-        return {"inputs": places, "number": number, "now": max(now, start["now"]), "wall": wall, "end": end}
+        return {
+            "inputs": places,
+            "batch": start["batch"] + 1,
+            "number": start["number"] + rows * len(places) + 1,
+            "now": max(now, start["now"]),
+            "wall": wall,
+            "end": end,
+            "length": length,
+            "rows": rows,
+            "controls": controls.to_json(),
+        }
+
+    def _advance(self, places: "dict[str, Cursor]", length: int) -> "dict[str, Cursor]":
+        return {name: source.advance(places[name], length) for name, source in self.sources.items()}
+
+    def _length(self, start: dict[str, Any], controls: Controls, took: int | None, live: bool) -> int:
+        if controls.rows is not None:
+            return min(controls.rows, self.rows)
+        target = self.target or (LIVE_TARGET if live else None)
+        if target is None:
+            return self.rows
+        last = Trip(start["length"], start["rows"], took) if start["length"] else None
+        return train_length(last, target, self.rows, live)
 
 
 @dataclass(frozen=True)
@@ -82,11 +126,30 @@ class Task(InputPartition):
 
     moment: "Moment"
     wall: int
+    controls: Controls
     label: int = 0
     input: int = 0
     start: "Cursor | None" = None
     piece: "Piece | None" = None
     places: "dict[str, Cursor] | None" = None
+
+
+class Stopwatch:
+    """How long the batches took that were admitted here: what is waited for new input is no part of it."""
+
+    def __init__(self) -> None:
+        self._admitted = -1
+        self._took: tuple[int, int | None] = (-1, None)
+
+    def took(self, start: dict[str, Any], wall: int) -> int | None:
+        """The first question behind a batch comes when it is done. None for one that another process has admitted."""
+        batch = start["batch"]
+        if self._took[0] != batch:
+            self._took = (batch, wall - start["wall"] if batch == self._admitted else None)
+        return self._took[1]
+
+    def admit(self, offset: dict[str, Any]) -> None:
+        self._admitted = offset["batch"]
 
 
 class TrainSource(DataSource):
@@ -104,12 +167,32 @@ class TrainSource(DataSource):
 class TrainReader(DataSourceStreamReader):
     def __init__(self, admission: "Parcel[Admission]") -> None:
         self._admission = admission
+        self._watch = Stopwatch()
+        self._answered = -1
 
     def initialOffset(self) -> dict[str, Any]:
         return self._admission.open().first()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        return self._admission.open().next(start, time.time_ns() // 1_000_000)
+        admission = self._admission.open()
+        wall = time.time_ns() // 1_000_000
+        offset = admission.next(
+            start, wall, self._controls(admission.notes, start["batch"]), self._watch.took(start, wall)
+        )
+        if offset is not start:
+            self._watch.admit(offset)
+        return offset
+
+    def _controls(self, folder: str | None, made: int) -> Controls:
+        """The controls of now. Whoever has set them hears how many batches were made, and are done, without them."""
+        if folder is None:
+            return Controls()
+        notes = ControlNotes(folder)
+        number, controls = notes.last_order()
+        if made and number != self._answered:
+            notes.answer(number, made)
+            self._answered = number
+        return controls
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
@@ -117,14 +200,15 @@ class TrainReader(DataSourceStreamReader):
 
         admission = self._admission.open()
         moment = Moment(end["now"], start["number"], end["end"])
-        tasks = [Task(moment, end["wall"], places=end["inputs"])]
+        controls = Controls.from_json(end["controls"])
+        tasks = [Task(moment, end["wall"], controls, places=end["inputs"])]
         # What needs no stage on its way to the sinks is spread over all of them.
         marks = labels(admission.buckets)
         for index, (name, source) in enumerate(admission.sources.items()):
             before, after = start["inputs"][name], end["inputs"][name]
             for piece in source.pieces(before, after, admission.pieces):
                 label = marks[len(tasks) % len(marks)]
-                tasks.append(Task(moment, end["wall"], label, index, before, piece))
+                tasks.append(Task(moment, end["wall"], controls, label, index, before, piece))
         return tasks
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

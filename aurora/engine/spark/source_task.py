@@ -12,7 +12,7 @@ from aurora.engine.projection import narrowed
 from aurora.engine.sources.source import REJECTS, Portion
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import run_stage
-from aurora.engine.wagons import PLACES, REJECTED, SINKS, Job, Wagon, to_arrow
+from aurora.engine.wagons import CONTROLS, PLACES, REJECTED, SINKS, Job, Wagon, to_arrow
 from aurora.network.network import Port
 
 __all__ = ["carry_out"]
@@ -22,7 +22,8 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     """`inputs` is the number of inputs that take turns."""
     if task.piece is None:
         places = Wagon(0, SINKS, PLACES, json.dumps(task.places).encode())
-        yield to_arrow([*job.tokens(1, task.moment), places])
+        controls = Wagon(0, SINKS, CONTROLS, json.dumps(task.controls.to_json()).encode())
+        yield to_arrow([*job.tokens(1, task.moment), places, controls])
         return
     name, schema = job.plan.inputs[task.input]
     portion = task.piece.read(schema)

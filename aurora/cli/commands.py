@@ -1,0 +1,133 @@
+"""The commands, by name: the module of a command is loaded when it is called, so that help comes at once."""
+
+import ast
+import inspect
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+__all__ = ["Interrupted", "app"]
+
+# Where the function of each command is.
+NETWORKS = {
+    "run": "aurora.cli.networks:run_network",
+    "check": "aurora.cli.networks:check",
+    "explain": "aurora.cli.networks:explain",
+    "prepare": "aurora.cli.prepare:prepare_machine",
+}
+LINEAR_ROAD = {
+    name: f"aurora.cli.linear_road_{name}:{name}"
+    for name in ("demo", "simulate", "history", "drive", "run", "validate", "rate", "compare")
+}
+NEXMARK = {name: f"aurora.cli.nexmark_{name}:{name}" for name in ("generate", "serve", "run", "compare")}
+
+
+class Interrupted(Exception):
+    """Ctrl-C, past the parser of the command line, which would end without a word."""
+
+
+class Commands(TyperGroup):
+    """A group whose commands are loaded when they are called."""
+
+    places: dict[str, str]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*self.places, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.places:
+            return _load(cmd_name, self.places[cmd_name])
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The first sentence of each command, whole."""
+        rows = [(name, _summary(place)) for name, place in self.places.items()]
+        rows += [(name, (group.help or "").strip()) for name, group in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+
+class _All(Commands):
+    places = NETWORKS
+
+
+class _LinearRoad(Commands):
+    places = LINEAR_ROAD
+
+
+class _Nexmark(Commands):
+    places = NEXMARK
+
+
+def _load(name: str, place: str) -> TyperCommand:
+    module, _, function = place.partition(":")
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single.command(name)(getattr(import_module(module), function))
+    command = typer.main.get_command(single)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+@cache
+def _summary(place: str) -> str:
+    """The first sentence of a command's docstring, read without loading what the command needs."""
+    module, _, name = place.partition(":")
+    found = find_spec(module)
+    assert found is not None and found.origin is not None
+    tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            told = inspect.cleandoc(ast.get_docstring(node) or "")
+            return " ".join(told.split("\n\n")[0].split())
+    raise AssertionError(f"there is no function {place}")
+
+
+app = typer.Typer(
+    cls=_All,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(
+    typer.Typer(
+        cls=_LinearRoad, no_args_is_help=True, help="The Linear Road benchmark, from traffic to rating."
+    ),
+    name="linear-road",
+)
+app.add_typer(
+    typer.Typer(
+        cls=_Nexmark,
+        no_args_is_help=True,
+        help="The NEXMark benchmark, from the firehose to the comparison.",
+    ),
+    name="nexmark",
+)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"aurora {version('aurora-spark')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _aurora(
+    told: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_tell_version)
+    ] = False,
+) -> None:
+    """Aurora on Spark: a stream data manager, with the benchmarks that measure one."""

@@ -1,0 +1,86 @@
+"""Controls of a run: set while it runs, and carried by the offset of each batch that they hold for."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ControlNotes", "Controls", "replace_text"]
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Under what a batch is made. A batch that is run again obeys its own, whatever has been set since.
+
+    `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
+    first `until` ones.
+    """
+
+    rows: int | None = None
+    paused: bool = False
+    until: int = 0
+
+    def allow(self, made: int) -> bool:
+        """Whether another batch may follow the `made` ones."""
+        return not self.paused or made < self.until
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Controls":
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in content.items() if name in known})
+
+
+@dataclass(frozen=True)
+class ControlNotes:
+    """How a run tells its source of new controls, and how the source answers.
+
+    The source lives in a process of Spark's, so they talk through two small files of the checkpoint. Orders are
+    numbered; an answer names the last order that was seen, and how many batches had been made, and done, by then.
+    """
+
+    folder: str
+
+    @property
+    def _orders(self) -> Path:
+        return Path(self.folder) / "controls.json"
+
+    @property
+    def _answers(self) -> Path:
+        return Path(self.folder) / "controls.seen"
+
+    def order(self, number: int, controls: Controls) -> None:
+        replace_text(self._orders, json.dumps({"number": number, "controls": controls.to_json()}))
+
+    def last_order(self) -> tuple[int, Controls]:
+        content = _read(self._orders)
+        return content.get("number", 0), Controls.from_json(content.get("controls", {}))
+
+    def answer(self, number: int, made: int) -> None:
+        replace_text(self._answers, json.dumps({"number": number, "made": made}))
+
+    def last_answer(self) -> tuple[int, int]:
+        content = _read(self._answers)
+        return content.get("number", -1), content.get("made", 0)
+
+    def begin(self) -> None:
+        """Forgets what an earlier run was told: a run begins under the controls of its settings."""
+        self._answers.unlink(missing_ok=True)
+        self.order(0, Controls())
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Whoever reads the file finds the old text or the new one."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return content

@@ -1,0 +1,38 @@
+"""How long the next train is: the paper's train scheduling, from what the last batch took."""
+
+from dataclasses import dataclass
+
+__all__ = ["Trip", "train_length"]
+
+# The first train, and the shortest: one that is shorter costs more for its trip than for its tuples.
+FIRST, LEAST = 100_000, 10_000
+GROWTH = 2.5
+# While the input of a live source waits, a batch may take so many times as long: a longer train costs less a tuple.
+PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A batch that is done: how many rows of an input it could take, how many it took, and in how many milliseconds."""
+
+    length: int
+    rows: int
+    took: int | None
+
+
+def train_length(last: Trip | None, target: int, most: int, live: bool) -> int:
+    """Rows of each input in the next batch, so that it takes about `target` milliseconds; from 1 to `most`.
+
+    A train that was full left tuples waiting: the next one may be longer. One that was not keeps up, and the next
+    need not be much longer than what came.
+    """
+    if last is None:
+        return min(FIRST, most)
+    if last.took is None or last.rows == 0:
+        return min(last.length, most)
+    if last.rows < last.length:
+        wanted = min(last.length, 2 * last.rows)
+    else:
+        fitting = target * (PATIENCE if live else 1) / max(last.took, 1)
+        wanted = int(last.length * min(fitting, GROWTH))
+    return max(1, min(max(wanted, LEAST), most))

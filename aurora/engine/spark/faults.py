@@ -1,0 +1,61 @@
+"""Why a query failed, in one line that its user can do something about."""
+
+import re
+from typing import Any
+
+from aurora.engine.spark.session import java_ended, keep_log
+from aurora.errors import AuroraError
+
+__all__ = ["java_fault", "tell_fault"]
+
+LENGTH = 500
+# The last line of a Python traceback, and what Java says: an exception with its message.
+PYTHON = re.compile(
+    r"^\s*((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .+)?)$", re.MULTILINE
+)
+JAVA = re.compile(r"(?:^|Caused by: |: )(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error): .+)$", re.MULTILINE)
+# What only says that something else has failed.
+WRAPPERS = (
+    "PythonException",
+    "Py4JException",
+    "SparkException: Job aborted",
+    "StreamingQueryException",
+    "An exception was raised by the Python Proxy",
+)
+KILLED = ("Python worker exited unexpectedly", "Python worker process terminated")
+
+
+def tell_fault(fault: Any) -> str:
+    """The innermost cause, without the words of those who passed it on."""
+    text = str(fault)
+    own = re.findall(r"AuroraError: (.+)", text)
+    if own:
+        return str(own[-1]).strip()
+    return f"the run failed: {_cause(fault, text)[:LENGTH]}{_more()}"
+
+
+def java_fault(error: Exception) -> AuroraError:
+    """What a call of Java says when Java does not answer any more."""
+    if java_ended() or isinstance(error, OSError):
+        return AuroraError(f"Spark's Java process ended before the run did{_more()}")
+    return AuroraError(tell_fault(error))
+
+
+def _cause(fault: Any, text: str) -> str:
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+    if isinstance(fault, Exception) and type(fault).__module__.split(".")[0] not in ("pyspark", "py4j"):
+        return f"{type(fault).__name__}: {text.strip()}".splitlines()[0].removesuffix(": ")
+    if any(words in text for words in KILLED):
+        return "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory"
+    for found in (PYTHON.findall(text), JAVA.findall(text)):
+        told: list[str] = [line.strip() for line in found if not any(words in line for words in WRAPPERS)]
+        if told:
+            return told[-1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(fault).__name__
+
+
+def _more() -> str:
+    log = keep_log()
+    return f" (more in {log})" if log else ""

@@ -1,0 +1,44 @@
+"""Spark's masters: whether a name is one, and whether anybody answers there, before Spark waits for ever."""
+
+import re
+import socket
+
+from aurora.errors import AuroraError
+
+__all__ = ["check_master", "check_reachable", "same_master"]
+
+LOCAL = r"local|local\[(?:\*|[1-9]\d*)(?:, *\d+)?\]|local-cluster\[\d+, *\d+, *\d+\]"
+KNOWN = re.compile(rf"{LOCAL}|yarn|k8s://.+|spark://[^\s:,]+:\d+(?:,[^\s:,]+:\d+)*")
+# How long a master may take to answer, in seconds.
+PATIENCE = 5.0
+
+
+def check_master(master: str | None) -> None:
+    if master is not None and not KNOWN.fullmatch(master):
+        raise AuroraError(
+            f"'{master}' is not a Spark master; write local[2] (2 cores here), local[*] (all of them), "
+            "spark://HOST:PORT, yarn or k8s://ADDRESS"
+        )
+
+
+def check_reachable(master: str | None) -> None:
+    """Raises a fault unless one of the hosts of a standalone cluster answers."""
+    if master is None or not master.startswith("spark://"):
+        return
+    faults = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+            return
+        except (OSError, OverflowError) as fault:
+            faults.append(f"{place}: {getattr(fault, 'strerror', None) or fault}")
+    raise AuroraError(f"no Spark master answers at {', '.join(faults)}; start it, or check the address")
+
+
+def same_master(asked: str, running: str) -> bool:
+    return _plain(asked) == _plain(running)
+
+
+def _plain(master: str) -> str:
+    return "local[1]" if master == "local" else master.replace(" ", "")

@@ -1,0 +1,97 @@
+"""Ctrl-C, a closed pipe, a Java that was killed: how the command ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.engine.processes import committed, wait_for
+
+NETWORK = """
+network: far
+inputs:
+  r: {schema: "Sid int, Time int, Pos int"}
+boxes:
+  over: {filter: ["Pos >= 30"], from: r}
+outputs:
+  far: {from: over}
+"""
+MAIN = [sys.executable, "-c", "from aurora.cli.main import main; main()"]
+
+# Two interrupts, the second before the first has led to an end.
+TWICE = """
+import os, signal, threading
+from aurora.cli.interrupts import stoppable
+with stoppable() as stop:
+    os.kill(os.getpid(), signal.SIGINT)
+    assert stop.is_set()
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+"""
+
+
+def test_the_second_interrupt_ends_at_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "stopped at once\n")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "net.yaml").write_text(NETWORK)
+    (tmp_path / "r.csv").write_text("Sid,Time,Pos\n1,1,34\n2,1,24\n3,2,35\nx,3,40\n")
+    return tmp_path
+
+
+def followed(files: Path, then: Callable[[int], None]) -> tuple[int, list[str]]:
+    """A run with --follow to which something happens after its first batch; its status, and what it said."""
+    arguments = ["run", "net.yaml", "--source", "r=csv:r.csv", "--sink", "far=csv:out/far.csv", "--follow"]
+    process = subprocess.Popen(
+        [*MAIN, *arguments], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(process, lambda: committed(files / "out" / ".far.csv.checkpoint") >= 0)  # type: ignore[arg-type]
+    then(process.pid)
+    told = process.communicate(timeout=120)[1].splitlines()
+    # On a slow machine it has told of its progress before.
+    return process.returncode, [line for line in told if " s: batch " not in line]
+
+
+def test_an_interrupt_tells_what_the_run_did(files: Path) -> None:
+    """As the terminal does it: to all processes of the group."""
+    status, told = followed(files, lambda pid: os.killpg(pid, signal.SIGINT))
+    assert status == 130
+    assert told[0].startswith("1 batch in ") and "far     2" in told[2]
+    assert told[-2:] == [f"1 row could not be read: see {files / 'out' / 'rejects.csv'}", "stopped"]
+
+
+def test_a_java_that_was_killed_is_one_line(files: Path) -> None:
+    status, told = followed(files, lambda pid: os.kill(java_of(pid), signal.SIGKILL))
+    assert status == 1 and len(told) == 1
+    assert told[0].startswith("error: Spark's Java process ended before the run did (more in ")
+    log = Path(told[0].partition("(more in ")[2].rstrip(")"))
+    assert log.exists()
+    log.unlink()
+
+
+def java_of(group: int) -> int:
+    listed = subprocess.run(["ps", "-eo", "pid,pgid,comm"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()[1:]]
+    return next(int(row[0]) for row in rows if row[1] == str(group) and row[2] == "java")
+
+
+def test_a_closed_pipe_ends_the_run_without_a_word(files: Path) -> None:
+    (files / "long.csv").write_text("".join(f"{i},{i},40\n" for i in range(2000)))
+    arguments = ["run", "net.yaml", "--source", "r=csv:long.csv", "--sink", "far=console", "--batch", "500"]
+    process = subprocess.Popen(
+        [*MAIN, *arguments], cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline() == "far: 0,0,40\n"
+    process.stdout.close()
+    told = [line for line in process.stderr if " s: batch " not in line]
+    assert (process.wait(120), told) == (141, [])

@@ -1,0 +1,58 @@
+"""How long trains are."""
+
+import pytest
+
+from aurora.engine.pacing import FIRST, LEAST, Trip, train_length
+
+MOST = 1_000_000
+
+
+def test_the_first_train_is_short() -> None:
+    assert train_length(None, 1000, MOST, live=True) == FIRST
+    assert train_length(None, 1000, 50, live=True) == 50
+
+
+@pytest.mark.parametrize(
+    ("took", "live", "length"),
+    [
+        (1000, False, 200_000),
+        (2000, False, 100_000),
+        (800, False, 250_000),
+        (1, False, 250_000),
+        (8000, False, 25_000),
+        (1_000_000, False, LEAST),
+        (2000, True, 250_000),
+        (8000, True, 100_000),
+        (16_000, True, 50_000),
+    ],
+)
+def test_a_full_train_is_followed_by_one_that_takes_the_time(took: int, live: bool, length: int) -> None:
+    """For live sources four times that, while their input waits."""
+    assert train_length(Trip(100_000, 100_000, took), 2000, MOST, live) == length
+
+
+def test_trains_shrink_when_the_input_keeps_up() -> None:
+    assert train_length(Trip(400_000, 100_000, 900), 1000, MOST, live=True) == 200_000
+    assert train_length(Trip(200_000, 150_000, 900), 1000, MOST, live=True) == 200_000
+    assert train_length(Trip(200_000, 3, 300), 1000, MOST, live=True) == LEAST
+
+
+def test_nothing_is_learnt_from_a_batch_without_rows_or_of_another_run() -> None:
+    assert train_length(Trip(300_000, 0, 9000), 1000, MOST, live=True) == 300_000
+    assert train_length(Trip(300_000, 300_000, None), 1000, MOST, live=False) == 300_000
+
+
+@pytest.mark.parametrize("most", [1, 7, 5000, MOST])
+@pytest.mark.parametrize("took", [0, 1, 10**9])
+@pytest.mark.parametrize("rows", [1, 10, 10**9])
+def test_never_above_the_batch_and_never_below_one(most: int, took: int, rows: int) -> None:
+    assert 1 <= train_length(Trip(10, rows, took), 1000, most, live=False) <= most
+
+
+def test_a_steady_input_finds_its_length() -> None:
+    """400 ms for the trip and 4 microseconds a row: 400,000 rows take two seconds."""
+    trip = Trip(FIRST, FIRST, 800)
+    for _ in range(20):
+        length = train_length(trip, 2000, MOST, live=False)
+        trip = Trip(length, length, 400 + length * 4 // 1000)
+    assert trip.took is not None and 1950 <= trip.took <= 2050

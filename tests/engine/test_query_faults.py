@@ -1,0 +1,49 @@
+"""Why a query failed, in one line."""
+
+import pytest
+
+from aurora.engine.spark.faults import tell_fault
+
+NESTED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "kernels.py", line 3, in number
+    raise KeyError("Sid")
+KeyError: 'Sid'
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1)
+"""
+JAVA = """[STREAM_FAILED] Query terminated with exception: Job aborted
+org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed 1 times
+Caused by: org.apache.spark.SparkException: could not read state of 0/1
+Caused by: java.io.FileNotFoundException: /checkpoint/state/1.delta (No space left on device)
+\tat java.base/java.io.FileInputStream.open0(Native Method)
+Caused by: java.io.EOFException
+"""
+CRASHED = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure: Task 0 failed
+1 times: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting ...
+Caused by: java.io.EOFException
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (NESTED, "the run failed: KeyError: 'Sid'"),
+        (JAVA, "FileNotFoundException: /checkpoint/state/1.delta (No space left on device)"),
+        (
+            CRASHED,
+            "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory",
+        ),
+        ("x\naurora.errors.AuroraError: box b: it broke\n\tat y", "box b: it broke"),
+        (
+            OSError(28, "No space left on device", "out.csv"),
+            "the run failed: out.csv: No space left on device",
+        ),
+        (OSError(28, "No space left on device"), "the run failed: No space left on device"),
+        (ValueError("no\nsuch"), "the run failed: ValueError: no"),
+        (ValueError(), "the run failed: ValueError"),
+    ],
+)
+def test_the_innermost_cause_is_told(fault: object, told: str) -> None:
+    line = tell_fault(fault)
+    assert told in line and "\n" not in line

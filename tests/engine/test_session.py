@@ -1,0 +1,137 @@
+"""The user's own Spark session stays as it is, and a master that cannot be is told at once."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import AuroraError, Memory, Network, Settings, run
+from aurora.engine.spark.master import check_master, check_reachable, same_master
+
+# Another process, because a session of the user's is there before this package's.
+OWN_SESSION = """
+import json, sys
+from pyspark.sql import SparkSession
+from aurora import AuroraError, Memory, Network, Settings, run
+from aurora.engine.spark.session import keep_log, spark_session
+
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.sql.ansi.enabled", "true").getOrCreate()
+)
+spark.conf.set("spark.sql.shuffle.partitions", "7")
+
+def look():
+    active = SparkSession.getActiveSession()
+    answer = active.sql("SELECT hour(timestamp_seconds(0)) AS h").collect()[0].h
+    try:
+        active.sql("SELECT CAST('x' AS int)").collect()
+        strict = False
+    except Exception:
+        strict = True
+    return answer, strict, dict(sorted(spark.conf.getAll.items())), active is spark
+
+before = look()
+net = Network("sums")
+rows = net.input("rows", "g int, t int")
+net.output("sums", rows.aggregate({"n": "count(*)"}, order={"on": "t", "group_by": ["g"]}, size=2, name="sums"))
+found = []
+given = {"rows": Memory.of("g int, t int", [{"g": i % 2, "t": i} for i in range(8)])}
+sinks = {"sums": lambda batch: found.extend(batch.to_pylist())}
+run(net, given, sinks, Settings(partitions=2))
+spark_session().sql("SELECT 1").collect()
+try:
+    run(net, given, sinks, Settings(master="local[3]"))
+    fault = None
+except AuroraError as error:
+    fault = str(error)
+
+def broken(rows):
+    raise ValueError("no more")
+
+try:
+    run(net, given, {"sums": broken}, Settings(partitions=2))
+    broken = None
+except AuroraError as error:
+    broken = str(error)
+print(json.dumps([before, look(), len(found), fault, broken, keep_log()]))
+"""
+
+
+def test_the_users_session_is_left_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_SESSION],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    )
+    assert done.returncode == 0, done.stderr
+    before, after, rows, fault, broken, log = json.loads(done.stdout.splitlines()[-1])
+    assert before == after and before[:2] == [9, True]
+    assert rows == 8
+    assert fault == (
+        "Spark runs in this process already, on local[1], and cannot run on local[3] as well: "
+        "leave the master out, or stop that session first"
+    )
+    # There is no log of this package's to look into.
+    assert broken == "the run failed: ValueError: no more" and log is None
+
+
+def test_a_session_of_this_package_keeps_its_settings_too(spark: SparkSession) -> None:
+    before = spark.conf.getAll
+    network = Network("all")
+    network.output("all", network.input("rows", "a int"))
+    run(network, {"rows": Memory.of("a int", [{"a": 1}])}, {"all": lambda rows: None}, Settings(partitions=5))
+    assert spark.conf.getAll == before
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2]", "local[*]", "local[2,3]", "yarn", "spark://a:1,b:2", None]
+)
+def test_masters(master: str | None) -> None:
+    assert check_master(master) is None
+
+
+@pytest.mark.parametrize("master", ["nonsense", "", "local[0]", "local[]", "spark://", "spark://host", "a b"])
+def test_what_is_not_a_master(master: str) -> None:
+    with pytest.raises(AuroraError, match="is not a Spark master; write local"):
+        check_master(master)
+
+
+def test_a_master_that_does_not_answer_is_told_before_spark_starts() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        free = listener.getsockname()[1]
+        # Bound and not listening: it refuses.
+        with pytest.raises(
+            AuroraError, match=f"no Spark master answers at 127.0.0.1:{free}: Connection refused"
+        ):
+            check_reachable(f"spark://127.0.0.1:{free}")
+        listener.listen()
+        assert check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{free}") is None
+
+
+def test_the_same_master_by_another_name() -> None:
+    assert same_master("local", "local[1]") and same_master("local[2, 3]", "local[2,3]")
+    assert not same_master("local[2]", "local[*]")
+
+
+def test_the_command_says_that_no_master_answers(tmp_path: Path) -> None:
+    network = Path(__file__).parent.parent.parent / "examples" / "05_border_watch"
+    done = subprocess.run(
+        [sys.executable, "-c", "from aurora.cli.main import main; main()", "run", str(network / "network.yaml"),
+         "--source", f"reports=csv:{network / 'reports.csv'}", "--sink", "alarms=console",
+         "--master", "spark://127.0.0.1:1"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: no Spark master answers at 127.0.0.1:1: Connection refused; start it, or check the address\n"
+    )
