@@ -124,6 +124,8 @@ class Running:
         self._taking, self._closing, self._ordering = threading.Lock(), threading.RLock(), threading.RLock()
         self._taker = 0
         self._controls, self._orders = Controls(), 0
+        # Whether a batch came that was left to the next run.
+        self._left = False
         self._notes = ControlNotes(str(bound.checkpoint.folder))
         self._query: StreamingQuery | None = None
         if bound.done:
@@ -238,7 +240,9 @@ class Running:
     def _take(self, batch: DataFrame, number: int) -> None:
         with self._taking:
             if self._result is not None or self._stopped.is_set():
-                return
+                # If this came back in peace, Spark would count the batch as done, and its rows were lost.
+                self._left = True
+                raise AuroraError("the run was stopped")
             self._taker = threading.get_ident()
             try:
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
@@ -329,7 +333,7 @@ class Running:
         if own is not None:
             fault = AuroraError(tell_fault(own))
             fault.__cause__ = own
-        return fault
+        return None if own is None and self._left else fault
 
     def _release(self) -> None:
         for receiver in self._bound.receivers:

@@ -132,7 +132,13 @@ def _warm(network: Network, sources: Mapping[str, Any], settings: Settings) -> N
             enough.set()
 
     with tempfile.TemporaryDirectory(prefix="nexmark-warm-") as folder:
-        own = Settings(settings.master, WARM_ROWS, settings.partitions, checkpoint=folder)
+        own = Settings(
+            settings.master,
+            WARM_ROWS,
+            settings.partitions,
+            checkpoint=f"{folder}/checkpoint",
+            rejects=f"csv:{folder}/rejects.csv",
+        )
         run(network, sources, {"result": lambda rows: None}, own, watch, enough)
 
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from aurora import AuroraError, Settings, TextSink, run
 from aurora.engine.binding import Bound
+from aurora.engine.running import Running
 from tests.engine.without_spark import base, files
 
 ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(20))
@@ -67,3 +68,28 @@ def test_a_finished_run_with_a_kept_checkpoint_is_done(spark: SparkSession, tmp_
     (tmp_path / "r.csv").write_text(ROWS + "20,20,40\n")
     grown = run(base(), sources, sinks, kept)
     assert grown.ended and not grown.already and grown.totals.rows["far"] == first.totals.rows["far"] + 1
+
+
+def test_a_batch_that_comes_when_the_run_is_stopped_is_left_to_the_next(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it were passed over in peace, Spark would count it as done, and its rows were lost."""
+    (tmp_path / "r.csv").write_text(ROWS)
+    sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"}
+    take, refused = Running._take, []
+
+    def stopped_at_the_second(self: Running, batch: DataFrame, number: int) -> None:
+        if number == 1:
+            self._stopped.set()
+        try:
+            take(self, batch, number)
+        except AuroraError:
+            refused.append(number)
+            raise
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Running, "_take", stopped_at_the_second)
+        result = run(base(), sources, sinks, Settings(batch=5))
+    assert refused == [1] and not result.ended and result.totals.batch == 0
+    assert run(base(), sources, sinks, Settings(batch=5)).ended
+    assert (tmp_path / "far.csv").read_bytes().count(b"\n") == 11
