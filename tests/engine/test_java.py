@@ -44,6 +44,13 @@ def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path) -> No
     assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 True\n"
 
 
+def test_what_is_prepared_already_is_left_alone(prepared: Path) -> None:
+    made = prepared.stat().st_mtime_ns
+    command = ["-c", "from aurora.cli.main import main; main()", "prepare"]
+    assert _done(command, prepared.parent.parent.parent) == f"prepared already: {prepared}\n"
+    assert prepared.stat().st_mtime_ns == made
+
+
 def test_classes_that_cannot_be_used_are_left_alone(prepared: Path) -> None:
     content = prepared.read_bytes()
     # A new file, because the Java of the test before may not have let go of this one yet.
