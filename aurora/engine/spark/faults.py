@@ -9,6 +9,8 @@ from aurora.errors import AuroraError
 __all__ = ["java_fault", "tell_fault"]
 
 LENGTH = 500
+# How long a Java that does not answer any more may take to be gone, in seconds.
+PATIENCE = 2.0
 # The last line of a Python traceback, and what Java says: an exception with its message.
 PYTHON = re.compile(
     r"^\s*((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .+)?)$", re.MULTILINE
@@ -36,7 +38,7 @@ def tell_fault(fault: Any) -> str:
 
 def java_fault(error: Exception) -> AuroraError:
     """What a call of Java says when Java does not answer any more."""
-    if java_ended() or isinstance(error, OSError):
+    if java_ended(PATIENCE) or isinstance(error, OSError):
         return AuroraError(f"Spark's Java process ended before the run did{_more()}")
     return AuroraError(tell_fault(error))
 

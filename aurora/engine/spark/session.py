@@ -4,6 +4,7 @@ import atexit
 import logging
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -97,10 +98,16 @@ def own_session(beside: SparkSession) -> SparkSession:
     return session
 
 
-def java_ended() -> bool:
-    """Whether the Java that was started here has ended, or was killed."""
+def java_ended(patience: float = 0.0) -> bool:
+    """Whether the Java that was started here has ended, or was killed, or does so within `patience` seconds."""
     process = getattr(SparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
+    if process is None:
+        return False
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSession:
@@ -125,11 +132,8 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
 
 def _say_nothing_of_a_dead_java(session: SparkSession) -> None:
     """Where Java is gone, each of its clients would print a traceback of its own; the run says it in one line."""
-
-    def wanted(record: logging.LogRecord) -> bool:
-        return record.getMessage() != "Exception while sending command." or not java_ended()
-
-    logging.getLogger().addFilter(wanted)
+    # The exception itself is raised as well.
+    logging.getLogger().addFilter(lambda record: record.getMessage() != "Exception while sending command.")
     server = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
