@@ -129,7 +129,7 @@ class Aggregate:
         return not (self.reducer.whole or floating or self.predicate)
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
-        train = inputs[0].narrowed(self._fields)
+        train = inputs[0].select(self._fields)
         if self.order.on != ARRIVAL:
             train = with_order_value(train, self.order.on, turn)
         timed = self.timeout is not None
@@ -155,7 +155,7 @@ class Aggregate:
         row, start = self._pairs(kept, released, origin, admitted.before, reached, groups)
         result = self._results(kept, row, start, admitted)
         self._prune(kept, origin, admitted, turn)
-        return {"1": Train.concat([*early, result]).arranged()}
+        return {"1": Train.concat([*early, result]).arrange()}
 
     def _arguments(self, admitted: Admitted, turn: Turn) -> WindowRows:
         rows = admitted.train.rows

@@ -78,7 +78,7 @@ class BSort:
         stored = groups.rows("held")
         if stored is not None:
             group = np.concatenate([stored[0], group])
-            train = Train.concat([Train.unpacked(stored[1]), train])
+            train = Train.concat([Train.unpack(stored[1]), train])
         if len(train) == 0:
             return {"1": Train.empty(self.schema.arrow(), self.depth((depth,)))}
         sequence = stable_order(group)
@@ -93,8 +93,8 @@ class BSort:
             stays = stays[:0]
         # What stays goes back in the order in which it came.
         stays = np.sort(stays)
-        groups.put("held", group[stays], train.take(stays).packed())
-        return {"1": emitted.arranged()}
+        groups.put("held", group[stays], train.take(stays).pack())
+        return {"1": emitted.arrange()}
 
     def _by_count(self, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """Which tuples leave, at whose arrival, and which stay; positions in the sequence of the groups."""

@@ -122,7 +122,7 @@ class Join:
         for side in (0, 1):
             alive = self._are_alive(side, sides[side].all, pairing, admitted[1 - side])
             sides[side].all.filter(alive & (not turn.moment.end)).store(pairing, SIDES[side])
-        return {"1": Train.concat(found).arranged()}
+        return {"1": Train.concat(found).arrange()}
 
     @property
     def _orders(self) -> tuple[Order, Order]:
@@ -225,7 +225,7 @@ class _Tuples:
         return self if mask.all() else _Tuples(self.train.filter(mask), self.group[mask])
 
     def store(self, groups: Groups, part: str) -> None:
-        groups.put(part, self.group, self.train.packed())
+        groups.put(part, self.group, self.train.pack())
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,6 @@ class _Side:
         stored = pairing.rows(SIDES[side])
         if stored is None:
             return _Side(_Tuples(train.filter(np.zeros(len(train), bool)), new.group[:0]), new, new)
-        old = _Tuples(Train.unpacked(stored[1]), stored[0])
+        old = _Tuples(Train.unpack(stored[1]), stored[0])
         both = Train.concat([old.train, train])
         return _Side(old, new, _Tuples(both, np.concatenate([old.group, new.group])))

@@ -87,4 +87,4 @@ class Lookup:
             left, right = left.take(pa.array(good)), right.take(pa.array(good))
         rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=self.outputs["1"].arrow())
         keys = np.concatenate([train.keys[:, i], j[None].astype(np.int64)])
-        return {"1": Train(rows, train.arrived[i], keys).arranged()}
+        return {"1": Train(rows, train.arrived[i], keys).arrange()}

@@ -99,8 +99,8 @@ class Resample:
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         left, right = (train.at_input(number, depth) for number, train in enumerate(inputs))
-        left = left.narrowed({self.left_order.on, *self.left_order.group_by})
-        right = right.narrowed(self.reducer.fields | {self.right_order.on, *self.right_order.group_by})
+        left = left.select({self.left_order.on, *self.left_order.group_by})
+        right = right.select(self.reducer.fields | {self.right_order.on, *self.right_order.group_by})
         seen_by_all = replace(turn, counts=turn.primary)
         left = with_order_value(left, self.left_order.on, seen_by_all)
         right = with_order_value(right, self.right_order.on, turn)
@@ -118,13 +118,13 @@ class Resample:
         due, group = self._due(value, old, reports, turn)
         result = self._results(beats, old, value, due, group, rows, reports)
         self._store(beats, value, rows, ticks, reports, turn)
-        return {"1": result.arranged()}
+        return {"1": result.arrange()}
 
     def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Mask]:
         """All left tuples by value, and which of them came in earlier turns."""
-        new = ticks.train.narrowed({self.left_order.on})
+        new = ticks.train.select({self.left_order.on})
         stored = turn.state.get("beats")
-        parts = [new] if stored is None else [Train.unpacked(stored), new]
+        parts = [new] if stored is None else [Train.unpack(stored), new]
         beats = Train.concat(parts)
         order = np.argsort(to_values(beats.rows.column(self.left_order.on)), kind="stable")
         return beats.take(order), order < len(beats) - len(new)
@@ -227,4 +227,4 @@ class Resample:
             # Only one group, and what it has passed is done.
             alive = ~beyond(np.broadcast_to(bound[0], len(beats)), value, self.size)
         if len(ticks.train) or not alive.all():
-            turn.state.put("beats", beats.filter(alive).packed())
+            turn.state.put("beats", beats.filter(alive).pack())

@@ -65,4 +65,4 @@ class Union:
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
         numbered = [train.at_input(number, depth) for number, train in enumerate(inputs)]
-        return {"1": Train.concat(numbered).arranged()}
+        return {"1": Train.concat(numbered).arrange()}

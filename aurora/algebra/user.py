@@ -157,7 +157,7 @@ class UserBox:
                 schema=schema.arrow(),
             )
             # A train that was merely passed on has no line yet that orders the rows of one cause.
-            outputs[port] = train.with_rows(rows).deepened(depth + 1).arranged()
+            outputs[port] = train.with_rows(rows).deepen(depth + 1).arrange()
         return outputs
 
 

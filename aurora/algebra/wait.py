@@ -75,7 +75,7 @@ class Wait:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
-        train = with_order_value(inputs[0].deepened(depth), self.on, turn)
+        train = with_order_value(inputs[0].deepen(depth), self.on, turn)
         uncounted = replace(turn, counts=False)
         watched = with_order_value(inputs[1].at_input(1, depth), self.order.on, uncounted)
         groups = turn.state.groups(
@@ -86,12 +86,12 @@ class Wait:
         stored = groups.rows("held")
         old = 0 if stored is None else len(stored[0])
         if stored is not None:
-            train = Train.concat([Train.unpacked(stored[1]), train])
+            train = Train.concat([Train.unpack(stored[1]), train])
             group = np.concatenate([stored[0], group])
         released, keys = self._released(train, group, old, passing, turn)
-        groups.put("held", group[~released], train.filter(~released).packed())
+        groups.put("held", group[~released], train.filter(~released).pack())
         keys = np.concatenate([keys, train.keys])
-        return {"1": Train(train.rows, train.arrived, keys).filter(released).arranged()}
+        return {"1": Train(train.rows, train.arrived, keys).filter(released).arrange()}
 
     def _released(
         self, train: Train, group: Ints, old: int, passing: Admitted, turn: Turn

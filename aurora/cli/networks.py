@@ -10,7 +10,7 @@ from rich.table import Table
 
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.progress import RunWatch
-from aurora.engine.explain import described, stages_described
+from aurora.engine.explain import describe_network, describe_stages
 from aurora.engine.plan import plan_network
 from aurora.engine.query import explain_plan
 from aurora.engine.running import Result, run
@@ -32,7 +32,7 @@ def check(network: NetworkFile) -> None:
     Example: aurora check examples/border.yaml
     """
     checked = read_network(network).checked()
-    typer.echo(described(checked))
+    typer.echo(describe_network(checked))
     typer.echo(
         f"ok: {_number(len(checked.boxes), 'box', 'boxes')}, {_number(len(checked.inputs), 'input', 'inputs')}, "
         f"{_number(len(checked.outputs), 'output', 'outputs')}"
@@ -51,8 +51,8 @@ def explain(
     """
     read = read_network(network).checked()
     plan = plan_network(read)
-    typer.echo(described(read))
-    typer.echo(stages_described(plan))
+    typer.echo(describe_network(read))
+    typer.echo(describe_stages(plan))
     if spark:
         typer.echo(explain_plan(plan))
 

@@ -12,7 +12,7 @@ from aurora.engine.commit import BatchReport, Commits
 from aurora.engine.locks import Locks, lock_beside
 from aurora.engine.paths import Read, Written, check_local, check_places, survey
 from aurora.engine.plan import Plan, plan_network
-from aurora.engine.projection import projected
+from aurora.engine.projection import project_inputs
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
@@ -62,7 +62,7 @@ class Bound:
             name: open_sink(name, address, network.schema(network.outputs[name].port))
             for name, address in sinks.items()
         }
-        plan = plan_network(projected(network, list(sinks)), list(sinks), settings.fuse)
+        plan = plan_network(project_inputs(network, list(sinks)), list(sinks), settings.fuse)
         ship_functions(network)
         places = _source_places(network, sources)
         with ExitStack() as held:

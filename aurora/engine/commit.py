@@ -134,7 +134,7 @@ class Commits:
         for index, (name, _) in enumerate(self._plan.outputs):
             trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
             if trains:
-                yield name, Train.concat(trains).arranged()
+                yield name, Train.concat(trains).arrange()
         bad = [Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])]
         if bad:
             train = Train.concat(bad)

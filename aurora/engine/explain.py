@@ -3,10 +3,10 @@
 from aurora.engine.plan import Plan
 from aurora.network.network import Network
 
-__all__ = ["described", "stages_described"]
+__all__ = ["describe_network", "describe_stages"]
 
 
-def described(network: Network) -> str:
+def describe_network(network: Network) -> str:
     """Inputs, boxes and outputs with their schemas."""
     lines = [f"network {network.name}"]
     for name, entry in network.inputs.items():
@@ -21,7 +21,7 @@ def described(network: Network) -> str:
     return "\n".join(lines)
 
 
-def stages_described(plan: Plan) -> str:
+def describe_stages(plan: Plan) -> str:
     """Which boxes run together, and by which fields their tuples are brought there."""
     lines = []
     for stage in plan.stages:

@@ -13,7 +13,7 @@ from aurora.algebra.state.state import Changes, State, Stored
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
 from aurora.engine.plan import Entry, Plan
-from aurora.engine.projection import narrowed
+from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
@@ -124,7 +124,7 @@ class LocalRun:
         """Arrival numbers go row by row through all inputs, as those that Spark's tasks give."""
         keys = self._number + 1 + (portion.numbers - start) * len(self.plan.inputs) + index
         arrived = np.full(len(keys), now, np.int64) if portion.arrived is None else portion.arrived
-        rows = narrowed(portion.rows, self.plan.inputs[index][1])
+        rows = narrow_rows(portion.rows, self.plan.inputs[index][1])
         return Train(rows, arrived, keys[None]), portion.rejects
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:
@@ -144,7 +144,7 @@ class LocalRun:
             total = self.counts.setdefault(name, BoxCounts())
             total.add(counts)
             total.state = counts.state
-        given = {name: Train.concat(parts).arranged() for name, parts in batch.given.items()}
+        given = {name: Train.concat(parts).arrange() for name, parts in batch.given.items()}
         for name, train in given.items():
             self.outputs[name].append(train)
         return given

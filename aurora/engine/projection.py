@@ -9,13 +9,13 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct
 from aurora.network.network import Network, Port
 
-__all__ = ["narrowed", "needed", "projected"]
+__all__ = ["find_needs", "narrow_rows", "project_inputs"]
 
 
-def projected(network: Network, outputs: Iterable[str]) -> Network:
+def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
     """The same network with inputs that have only the fields which lead to these outputs."""
     wanted = {name: network.outputs[name] for name in network.outputs if name in set(outputs)}
-    needs = needed(network, [output.port for output in wanted.values()])
+    needs = find_needs(network, [output.port for output in wanted.values()])
     smaller = Network(network.name)
     for name, entry in network.inputs.items():
         if entry.static:
@@ -29,7 +29,7 @@ def projected(network: Network, outputs: Iterable[str]) -> Network:
     return smaller
 
 
-def needed(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | None]:
+def find_needs(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | None]:
     """What is looked at of each stream that leads to the outputs."""
     needs: dict[Port, Needs | None] = dict.fromkeys(outputs)
     for box in reversed(network.boxes.values()):
@@ -82,7 +82,7 @@ def _type(kind: pa.DataType, needs: Needs | None) -> pa.DataType:
     )
 
 
-def narrowed(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+def narrow_rows(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """Rows of a source that reads more than it was asked for."""
     target = schema.arrow()
     if rows.schema.equals(target):

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from aurora.engine.plan import Plan
 from aurora.engine.settings import cores_of
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
-from aurora.engine.spark.source import Admission, TrainSource, packed
+from aurora.engine.spark.source import Admission, TrainSource, pack_admission
 from aurora.engine.spark.stage import StageProcessor
 from aurora.engine.wagons import Job
 
@@ -19,7 +19,7 @@ def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFram
     """The whole network as one streaming DataFrame, in a session that is its own: settings of it are set here."""
     spark.dataSource.register(TrainSource)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
-    wagons = spark.readStream.format("aurora").option("admission", packed(admission)).load()
+    wagons = spark.readStream.format("aurora").option("admission", pack_admission(admission)).load()
     for stage in job.plan.stages[1:]:
         wagons = wagons.groupBy("bucket").transformWithStateInPandas(
             StageProcessor(admission.job, stage.number), wagons.schema, "append", "none"

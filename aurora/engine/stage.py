@@ -104,13 +104,13 @@ def _called(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]
 def _joined(trains: list[Train]) -> Train:
     """The trains of one stream as one, in the order of arrival."""
     filled = sorted((train for train in trains if len(train)), key=lambda train: int(train.keys[0, 0]))
-    return Train.concat(filled).arranged() if filled else trains[0]
+    return Train.concat(filled).arrange() if filled else trains[0]
 
 
 def _train(plan: Plan, port: Port, train: Train | None) -> Train:
     if train is None:
         return Train.empty(plan.schemas[port].arrow(), plan.depths[port])
-    return train.deepened(plan.depths[port])
+    return train.deepen(plan.depths[port])
 
 
 def check_buckets(plan: Plan, number: int, here: dict[Port, Train], bucket: int, buckets: int) -> None:

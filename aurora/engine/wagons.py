@@ -82,7 +82,7 @@ class Job:
             if result is None or not len(result) or self.plan.made_in[port] != number:
                 continue
             if name in self.parts:
-                yield Wagon(label, SINKS, PARTS, _json(_staged(name, self.parts[name], result.arranged())))
+                yield Wagon(label, SINKS, PARTS, _json(_staged(name, self.parts[name], result.arrange())))
             else:
                 yield Wagon(label, SINKS, output_lane(index), result.to_bytes())
         if counts:

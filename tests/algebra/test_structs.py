@@ -154,6 +154,6 @@ def test_a_struct_is_no_group() -> None:
 
 def test_rows_of_one_cause_are_sorted_by_what_is_inside() -> None:
     rows = pa.RecordBatch.from_pylist(ROWS, SCHEMA.arrow()).select(["one"])
-    train = Train(rows, np.zeros(4, np.int64), np.zeros((1, 4), np.int64)).arranged()
+    train = Train(rows, np.zeros(4, np.int64), np.zeros((1, 4), np.int64)).arrange()
     assert [row["one"] and row["one"]["id"] for row in train.rows.to_pylist()] == [5, None, None, None]
     assert [row["one"] is None for row in train.rows.to_pylist()] == [False, False, True, True]

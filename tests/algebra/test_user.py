@@ -56,7 +56,7 @@ def naive(port: int, row: dict[str, Any], state: dict[Any, Any]) -> Iterator[tup
 def test_the_end_is_a_cause_too() -> None:
     train = Train(batch([{"T": 1, "k": 1}] * 2, SCHEMA), np.array([10, 20]), np.array([[3, 4], [0, 0]]))
     rows = pa.record_batch({"n": [1, 2, 3, 4]})
-    found = caused(train, rows, np.array([2, 1, 2, 0])).arranged()
+    found = caused(train, rows, np.array([2, 1, 2, 0])).arrange()
     assert found.rows["n"].to_pylist() == [4, 2, 1, 3]
     assert found.arrived.tolist() == [10, 20, 20, 20] and found.keys[0].tolist() == [3, 4, LAST, LAST]
     empty = caused(Train.empty(SCHEMA.arrow()), rows, np.zeros(4, np.int64))

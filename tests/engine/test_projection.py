@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Schema, Settings, from_text, run
-from aurora.engine.projection import narrowed, projected
+from aurora.engine.projection import narrow_rows, project_inputs
 from tests.engine.networks import all_boxes
 
 EVENT = (
@@ -23,7 +23,7 @@ def inputs(boxes: str, outputs: str, schema: str = EVENT) -> str:
     """The schema with which the network would read."""
     text = f'inputs: {{e: {{schema: "{schema}"}}, f: {{schema: "{schema}"}}}}\nboxes: {boxes}\noutputs: {outputs}'
     network = from_text(text)
-    smaller = projected(network, list(network.outputs))
+    smaller = project_inputs(network, list(network.outputs))
     return str(smaller.inputs["e"].schema)
 
 
@@ -78,7 +78,7 @@ def test_what_is_read(boxes: str, outputs: str, read: str) -> None:
 def test_every_box_keeps_the_schema_of_its_outputs() -> None:
     network = all_boxes()
     for name in network.outputs:
-        smaller = projected(network, [name])
+        smaller = project_inputs(network, [name])
         assert smaller.schema(smaller.outputs[name].port) == network.schema(network.outputs[name].port)
 
 
@@ -88,7 +88,10 @@ def test_what_a_source_reads_too_much_is_dropped() -> None:
         [{"bid": {"auction": 1, "more": {"x": 2, "y": 3}}}, {"n": 4}], schema.arrow()
     )
     less = Schema.parse("bid struct<more: struct<y: int>>, n int")
-    assert narrowed(rows, less).to_pylist() == [{"bid": {"more": {"y": 3}}, "n": None}, {"bid": None, "n": 4}]
+    assert narrow_rows(rows, less).to_pylist() == [
+        {"bid": {"more": {"y": 3}}, "n": None},
+        {"bid": None, "n": 4},
+    ]
 
 
 LINES = [

@@ -12,7 +12,7 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
-from aurora.engine.projection import projected
+from aurora.engine.projection import project_inputs
 from aurora.engine.sources.parse import parse_json
 from aurora.network.network import Network
 
@@ -26,7 +26,7 @@ def simulated(
     network: Network, events: list[Any], cut: int, buckets: int, tables: Mapping[str, Memory], pieces: int = 2
 ) -> tuple[list[Any], Counter[str]]:
     """The rows of the result as they are written, and what was left out by reason."""
-    plan = plan_network(projected(network, ["result"]), ["result"])
+    plan = plan_network(project_inputs(network, ["result"]), ["result"])
     plan = plan.with_tables({name: table.rows for name, table in tables.items()})
     ((name, schema),) = plan.inputs
     run = LocalRun(plan, buckets)

@@ -70,12 +70,12 @@ class Train:
     def with_rows(self, rows: pa.RecordBatch) -> "Train":
         return Train(rows, self.arrived, self.keys)
 
-    def narrowed(self, names: Collection[str]) -> "Train":
+    def select(self, names: Collection[str]) -> "Train":
         """The same rows with those of their fields only, but never with none."""
         kept = [name for name in self.rows.schema.names if name in names] or self.rows.schema.names[:1]
         return self.with_rows(self.rows.select(kept))
 
-    def deepened(self, depth: int) -> "Train":
+    def deepen(self, depth: int) -> "Train":
         """The same rows with zeros for the boxes that they did not pass."""
         missing = depth - self.depth
         if missing == 0:
@@ -85,7 +85,7 @@ class Train:
 
     def at_input(self, number: int, depth: int) -> "Train":
         """The same rows as a box with several inputs sees them: of one arrival, those at its first input come first."""
-        lines = self.deepened(depth).keys
+        lines = self.deepen(depth).keys
         inputs = np.full((1, len(self)), number, np.int64)
         return Train(self.rows, self.arrived, np.concatenate([lines[:1], inputs, lines[1:]]))
 
@@ -94,14 +94,14 @@ class Train:
         if len(trains) == 1:
             return trains[0]
         depth = max(train.depth for train in trains)
-        trains = [train.deepened(depth) for train in trains]
+        trains = [train.deepen(depth) for train in trains]
         return Train(
             pa.concat_batches([train.rows for train in trains]),
             np.concatenate([train.arrived for train in trains]),
             np.concatenate([train.keys for train in trains], axis=1),
         )
 
-    def arranged(self) -> "Train":
+    def arrange(self) -> "Train":
         """In the order of the keys; rows with equal keys in the order of their fields, then of their arrival times."""
         if len(self) < 2:
             return self
@@ -128,7 +128,7 @@ class Train:
         )
         order[places] = those[sorted_places.to_numpy()]
 
-    def packed(self) -> pa.RecordBatch:
+    def pack(self) -> pa.RecordBatch:
         """One Arrow batch, hidden fields behind the others: how a train is stored and sent."""
         names = [*self.rows.schema.names, "#ts", *(f"#{i}" for i in range(self.depth))]
         return pa.RecordBatch.from_arrays(
@@ -136,7 +136,7 @@ class Train:
         )
 
     @staticmethod
-    def unpacked(batch: pa.RecordBatch) -> "Train":
+    def unpack(batch: pa.RecordBatch) -> "Train":
         names = batch.schema.names
         # The last of that name: a field may be called the same.
         first = len(names) - 1 - names[::-1].index("#ts")
@@ -146,7 +146,7 @@ class Train:
 
     def to_bytes(self) -> bytes:
         """As it is sent: hidden fields that are the same in all rows, which many are, travel as one number."""
-        batch = self.packed()
+        batch = self.pack()
         first = self.rows.num_columns
         same: dict[str, int] = {}
         kept = list(range(first))
@@ -173,7 +173,7 @@ class Train:
             else:
                 columns.append(next(sent))
         names = [*batch.schema.names[: count - len(hidden)], *hidden]
-        return Train.unpacked(pa.RecordBatch.from_arrays(columns, names=names))
+        return Train.unpack(pa.RecordBatch.from_arrays(columns, names=names))
 
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:

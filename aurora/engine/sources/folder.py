@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.errors import AuroraError
 
-__all__ = ["FileList", "listed"]
+__all__ = ["FileList", "list_files"]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class FileList:
         elif self._files and not self.follow:
             return False
         known = set(self._files)
-        new = [path for path in listed(self.path) if path not in known]
+        new = [path for path in list_files(self.path) if path not in known]
         if new and (self.follow or not self._files):
             self._files = self._files + new
             if self.notes:
@@ -50,7 +50,7 @@ class FileList:
         return False
 
 
-def listed(folder: str) -> list[str]:
+def list_files(folder: str) -> list[str]:
     """The files of a folder, or those that fit a pattern, by name, without hidden and half-written ones."""
     if "*" in folder:
         return sorted(path for path in glob.glob(folder) if os.path.isfile(path))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aurora.engine.sources.source import Cursor, Piece, Source
     from aurora.engine.wagons import Job
 
-__all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "packed"]
+__all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "pack_admission"]
 
 SQL = "bucket int, stage int, lane int, payload binary"
 TICK = 200
@@ -229,6 +229,6 @@ class TrainReader(DataSourceStreamReader):
         pass
 
 
-def packed(admission: Admission) -> str:
+def pack_admission(admission: Admission) -> str:
     """The admission as an option of the Spark source."""
     return base64.b64encode(cloudpickle.dumps(Parcel(admission))).decode()

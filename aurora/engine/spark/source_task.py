@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.state.state import State
 from aurora.algebra.tuples.train import Train
-from aurora.engine.projection import narrowed
+from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import REJECTS, Portion
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import run_stage
@@ -27,7 +27,7 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
         return
     name, schema = job.plan.inputs[task.input]
     portion = task.piece.read(schema)
-    train = _numbered(portion, narrowed(portion.rows, schema), task, inputs)
+    train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
     here, counts = run_stage(job.plan, 0, {Port(name): [train]}, State(), task.moment)
     wagons = list(job.loaded(0, here, counts, task.label))
     if portion.rejects:
