@@ -17,7 +17,7 @@ from aurora.engine.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, sink_key
 from aurora.engine.totals import Totals
-from aurora.engine.wagons import CONTROLS, COUNTS, PARTS, PLACES, REJECTED, TOKEN, moment_of, output_lane
+from aurora.engine.wagons import Lane, output_lane, read_moment
 
 __all__ = ["BatchReport", "Commits", "Totals"]
 
@@ -79,18 +79,18 @@ class Commits:
         totals = self.totals.copy()
         rows = self._write(batch, by_lane, totals)
         rejected = rows.pop(REJECTS_SINK, 0)
-        counts = [json.loads(payload) for payload in by_lane.get(COUNTS, [])]
+        counts = [json.loads(payload) for payload in by_lane.get(Lane.COUNTS, [])]
         for count in counts:
             totals.add(count)
         totals.rows.update(rows)
         totals.rejected += rejected
         totals.batch = batch
-        totals.end = any(moment_of(payload).end for payload in by_lane.get(TOKEN, []))
-        totals.places = json.loads(by_lane[PLACES][0])
+        totals.end = any(read_moment(payload).end for payload in by_lane.get(Lane.MOMENT, []))
+        totals.places = json.loads(by_lane[Lane.PLACES][0])
         self._store(totals)
         self.totals = totals
         if self._watch is not None:
-            controls = Controls.from_json(json.loads(by_lane[CONTROLS][0]))
+            controls = Controls.from_json(json.loads(by_lane[Lane.CONTROLS][0]))
             state = sum(box["state"] for count in counts for box in count.values())
             seconds = time.monotonic() - self._started
             taken = dict(totals.taken)
@@ -135,7 +135,7 @@ class Commits:
             trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
             if trains:
                 yield name, Train.concat(trains).arrange()
-        bad = [Train.from_bytes(payload) for payload in by_lane.get(REJECTED, [])]
+        bad = [Train.from_bytes(payload) for payload in by_lane.get(Lane.REJECTS, [])]
         if bad:
             train = Train.concat(bad)
             order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]
@@ -149,7 +149,7 @@ class Commits:
 
 def _parts_by_output(by_lane: dict[int, list[bytes]]) -> dict[str, list[dict[str, Any]]]:
     """What tasks have written aside, in the order of emission."""
-    parts = [json.loads(payload) for payload in by_lane.get(PARTS, [])]
+    parts = [json.loads(payload) for payload in by_lane.get(Lane.PARTS, [])]
     found: dict[str, list[dict[str, Any]]] = {}
     for part in sorted(parts, key=lambda part: (part["first"], json.dumps(part["part"]))):
         found.setdefault(part["output"], []).append(part)

@@ -53,7 +53,7 @@ def run_stage(
     """
     stage = plan.stages[number]
     # Streams by the port where they were made, and those from earlier stages by their entry.
-    here: dict[Port | Entry, Train] = {key: _joined(trains) for key, trains in arrived.items() if trains}
+    here: dict[Port | Entry, Train] = {key: _join_trains(trains) for key, trains in arrived.items() if trains}
     counts: dict[str, BoxCounts] = {}
     relations = state.within(RELATIONS)
     for box, wires in zip(stage.boxes, stage.wiring, strict=True):
@@ -67,7 +67,7 @@ def run_stage(
         own = f"{box.name}{OWN}"
         turn = Turn(state.within(own), moment, primary=primary, relations=relations)
         started = time.perf_counter_ns()
-        outputs = _called(box, inputs, turn)
+        outputs = _call_box(box, inputs, turn)
         counts[box.name] = BoxCounts(
             sum(map(len, inputs)),
             sum(len(train) for train in outputs.values()),
@@ -88,7 +88,7 @@ def _in_one_bucket(plan: Plan, box: Box) -> bool:
     return all(plan.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
 
 
-def _called(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+def _call_box(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
     """Calls a box; a fault of its kernel, which may be the user's, comes with the name of the box."""
     try:
         return box.operator.call(inputs, turn)
@@ -101,7 +101,7 @@ def _called(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]
         raise AuroraError(f"box {box.name}: {type(fault).__name__}: {told} ({where})") from fault
 
 
-def _joined(trains: list[Train]) -> Train:
+def _join_trains(trains: list[Train]) -> Train:
     """The trains of one stream as one, in the order of arrival."""
     filled = sorted((train for train in trains if len(train)), key=lambda train: int(train.keys[0, 0]))
     return Train.concat(filled).arrange() if filled else trains[0]

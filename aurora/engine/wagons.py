@@ -1,8 +1,14 @@
-"""The rows that Spark carries: trains and notes on their way to a stage or to the sinks."""
+"""The rows that Spark carries: trains and notes on their way to a stage or to the sinks.
+
+The moment of a batch (local time, first arrival number, whether the input ends) goes with it: a task of the source
+makes it, every bucket of a stage gets it and hands it on to its bucket of the next stage, and behind the last stage it
+comes once to the sinks.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import pyarrow as pa
@@ -16,38 +22,31 @@ from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
 
-__all__ = [
-    "CONTROLS",
-    "COUNTS",
-    "PARTS",
-    "PLACES",
-    "REJECTED",
-    "SINKS",
-    "TOKEN",
-    "Job",
-    "Wagon",
-    "output_lane",
-]
+__all__ = ["SINKS", "Job", "Lane", "Wagon", "output_lane", "read_moment", "to_arrow"]
 
 ARROW = pa.schema(
     [("bucket", pa.int32()), ("stage", pa.int32()), ("lane", pa.int32()), ("payload", pa.binary())]
 )
 
-# Lanes from 0 on are the entries of the plan; the others:
-TOKEN = -1  # the moment of the batch, once for every bucket of every stage
-COUNTS = -2  # what the boxes did
-REJECTED = -3  # rows that could not be read
-PARTS = -4  # files that a stage has written for a folder of parts
-PLACES = -5  # how far each input has been read
-CONTROLS = -6  # under which controls the batch was made
-OUTPUT = -10  # the outputs: -10, -11, ..
+
+class Lane(IntEnum):
+    """What a wagon holds: from 0 on the entries of the plan, below the notes, and from OUTPUTS down the outputs."""
+
+    MOMENT = -1
+    COUNTS = -2
+    REJECTS = -3
+    PARTS = -4
+    PLACES = -5
+    CONTROLS = -6
+    OUTPUTS = -10
+
 
 # The stage number of what goes to the sinks.
 SINKS = 1_000_000
 
 
 def output_lane(number: int) -> int:
-    return OUTPUT - number
+    return Lane.OUTPUTS - number
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Job:
     parts: dict[str, StagingSink]
     scratch: str
 
-    def loaded(
+    def load_wagons(
         self, number: int, here: dict[Port, Train], counts: dict[str, BoxCounts], label: int
     ) -> Iterator[Wagon]:
         """All that leaves a stage."""
@@ -82,23 +81,25 @@ class Job:
             if result is None or not len(result) or self.plan.made_in[port] != number:
                 continue
             if name in self.parts:
-                yield Wagon(label, SINKS, PARTS, _json(_staged(name, self.parts[name], result.arrange())))
+                yield Wagon(label, SINKS, Lane.PARTS, _json(_stage(name, self.parts[name], result.arrange())))
             else:
                 yield Wagon(label, SINKS, output_lane(index), result.to_bytes())
         if counts:
-            yield Wagon(label, SINKS, COUNTS, _json({name: _counts(count) for name, count in counts.items()}))
+            yield Wagon(
+                label, SINKS, Lane.COUNTS, _json({name: _counts(count) for name, count in counts.items()})
+            )
 
-    def tokens(self, stage: int, moment: Moment) -> Iterator[Wagon]:
+    def moments(self, stage: int, moment: Moment) -> Iterator[Wagon]:
         """The moment for each bucket of a stage; behind the last stage, once, for the sinks."""
         payload = _json({"now": moment.now, "before": moment.before, "end": moment.end})
         if stage >= len(self.plan.stages):
-            yield Wagon(0, SINKS, TOKEN, payload)
+            yield Wagon(0, SINKS, Lane.MOMENT, payload)
         else:
             for label in labels(self.buckets):
-                yield Wagon(label, stage, TOKEN, payload)
+                yield Wagon(label, stage, Lane.MOMENT, payload)
 
 
-def moment_of(payload: bytes) -> Moment:
+def read_moment(payload: bytes) -> Moment:
     return Moment(**json.loads(payload))
 
 
@@ -115,7 +116,7 @@ def to_arrow(wagons: Iterable[Wagon]) -> pa.RecordBatch:
     )
 
 
-def _staged(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
+def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
     """Rows that stay where they are made; `first` is the place of the first of them in the order of emission."""
     try:
         part = sink.stage(train.rows, train.arrived)

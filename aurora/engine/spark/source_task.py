@@ -12,7 +12,7 @@ from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import REJECTS, Portion
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import run_stage
-from aurora.engine.wagons import CONTROLS, PLACES, REJECTED, SINKS, Job, Wagon, to_arrow
+from aurora.engine.wagons import SINKS, Job, Lane, Wagon, to_arrow
 from aurora.network.network import Port
 
 __all__ = ["carry_out"]
@@ -21,17 +21,17 @@ __all__ = ["carry_out"]
 def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     """`inputs` is the number of inputs that take turns."""
     if task.piece is None:
-        places = Wagon(0, SINKS, PLACES, json.dumps(task.places).encode())
-        controls = Wagon(0, SINKS, CONTROLS, json.dumps(task.controls.to_json()).encode())
-        yield to_arrow([*job.tokens(1, task.moment), places, controls])
+        places = Wagon(0, SINKS, Lane.PLACES, json.dumps(task.places).encode())
+        controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(task.controls.to_json()).encode())
+        yield to_arrow([*job.moments(1, task.moment), places, controls])
         return
     name, schema = job.plan.inputs[task.input]
     portion = task.piece.read(schema)
     train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
     here, counts = run_stage(job.plan, 0, {Port(name): [train]}, State(), task.moment)
-    wagons = list(job.loaded(0, here, counts, task.label))
+    wagons = list(job.load_wagons(0, here, counts, task.label))
     if portion.rejects:
-        wagons.append(Wagon(task.label, SINKS, REJECTED, _rejects(name, portion)))
+        wagons.append(Wagon(task.label, SINKS, Lane.REJECTS, _rejects(name, portion)))
     if wagons:
         yield to_arrow(wagons)
 

@@ -13,7 +13,7 @@ from aurora.engine.buckets import labels
 from aurora.engine.plan import Entry
 from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
-from aurora.engine.wagons import SINKS, TOKEN, Job, Wagon, moment_of
+from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment
 from aurora.network.network import Port
 
 __all__ = ["make_stop"]
@@ -28,8 +28,8 @@ def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], v
         for stage, lane, payload in zip(frame["stage"], frame["lane"], frame["payload"], strict=True):
             if stage != number:
                 leaving.append(Wagon(label, int(stage), int(lane), payload))
-            elif lane == TOKEN:
-                moment = moment_of(payload)
+            elif lane == Lane.MOMENT:
+                moment = read_moment(payload)
             else:
                 arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
     if moment is None:
@@ -42,8 +42,8 @@ def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], v
     if not moment.end:
         # Nothing comes after the end.
         store.write(state.changes())
-    leaving += job.loaded(number, here, counts, label)
-    for wagon in job.tokens(number + 1, moment):
+    leaving += job.load_wagons(number, here, counts, label)
+    for wagon in job.moments(number + 1, moment):
         if primary if wagon.stage == SINKS else wagon.bucket == label:
             leaving.append(wagon)
     return _frame(leaving)
