@@ -31,6 +31,9 @@ SESSION = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Files of state belong to the attempt that wrote them: a batch that is run again after a kill does not write the
+    # same pieces, and must not find a snapshot of what the killed attempt had written.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
