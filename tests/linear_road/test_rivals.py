@@ -136,10 +136,10 @@ def run(database, data, out, step=1.0, work=0.0, **options):
 @pytest.mark.parametrize(
     ("traffic", "step"),
     [
-        (crowd(1, seconds=900) + crowd(2, cars=300, first_car=2000, seconds=600) + corner_cases(), 9),
-        (crowd(3, seconds=130), 1),
+        (crowd(1, seconds=740) + corner_cases(), 9),
+        (crowd(3, seconds=100), 1),
         # Cars come twice within a batch.
-        (crowd(4, seconds=130), 23),
+        (crowd(4, seconds=100), 23),
     ],
     ids=["long", "each second", "late"],
 )
