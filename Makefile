@@ -1,17 +1,22 @@
 # make run    set up (first time) and run the main job end to end
-# make test   all tests;  make check  style and types;  make bench  speeds beside their rivals
+# make test   all tests;  make test-fast  those that start no Java
+# make check  style and types;  make bench  speeds beside their rivals
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test check bench lock clean
+.PHONY: run test test-fast check bench lock clean
 
 run: $(READY)
 	@$(BIN)/aurora linear-road demo --out build/linear-road
 
 test: $(READY)
+	@scripts/ensure-postgres
 	@$(BIN)/python -m pytest
+
+test-fast: $(READY)
+	@$(BIN)/python -m pytest -m "not spark"
 
 check: $(READY)
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""One Spark session for all tests; generated inputs that are the same in every run.
+"""One Spark session for all tests; which tests need Spark; generated inputs that are the same in every run.
 
 HYPOTHESIS_PROFILE=search or thorough looks for new faults instead, with other inputs each time and more of them.
 """
@@ -18,9 +18,39 @@ settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("search", deadline=None, max_examples=150, phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+# What starts Spark in a process of its own, beside all that imports tests.engine.processes.
+STARTS_SPARK = {"tests.engine.test_java"}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     session = spark_session("tests", master="local[2]", settings={"spark.driver.memory": "3g"})
     yield session
     session.stop()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or _starts_spark(item):
+            item.add_marker("spark")
+
+
+def _starts_spark(item: pytest.Item) -> bool:
+    module = getattr(item, "module", None)
+    if module is None:
+        return False
+    imported = (getattr(value, "__module__", None) for value in vars(module).values())
+    return module.__name__ in STARTS_SPARK or "tests.engine.processes" in imported
+
+
+@pytest.fixture(autouse=True)
+def java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not marked starts no Java, so that `make test-fast` leaves none out and takes none in."""
+    if "spark" in request.keywords:
+        return
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("this test starts Spark: let it use the fixture spark, or mark it spark")
+
+    monkeypatch.setattr("pyspark.core.context.launch_gateway", refuse)

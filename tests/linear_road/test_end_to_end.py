@@ -1,32 +1,22 @@
-"""simulate, history, drive and validate as a user calls them; and the document, its engine included."""
+"""simulate, history, drive and validate as a user calls them, and their mistakes."""
 
 import dataclasses
 import functools
 import json
 import re
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from aurora.cli import linear_road_history
 from aurora.cli.commands import app
 from aurora.cli.main import main
-from aurora.linear_road.drive import TcpReceiver, drive
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history import make_history
-from aurora.linear_road.validate import validate
 from tests.spec import linear_road as spec
-
-DOCUMENT, OWN = (
-    (Path(__file__).parents[2] / "docs" / name).read_text()
-    for name in ("linear-road.md", "linear-road-on-aurora.md")
-)
 
 
 def call(*words):
@@ -94,48 +84,6 @@ def test_all_four_commands(simulated, tmp_path, monkeypatch):
     verdict = json.loads((tmp_path / "second.json").read_text())
     assert verdict["right"] is False
     assert verdict["outputs"]["toll notification"]["missing"] == 1
-
-
-def test_the_engine_in_the_document_gets_the_verdict_in_the_document(spark, simulated, tmp_path):
-    engine = tmp_path / "engine.py"
-    code = re.search(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)[1]
-    assert sum(bool(line.strip()) for line in code.splitlines()) <= 30
-    engine.write_text(code)
-    output = tmp_path / "output.csv"
-    started = []
-    now = 0.0
-
-    def sleep(seconds):
-        nonlocal now
-        now += seconds
-
-    def start(port):
-        words = [sys.executable, str(engine), "127.0.0.1", str(port), str(output), "1"]
-        started.append(subprocess.Popen(words))
-
-    data = tmp_path / "traffic.csv"
-    data.write_text((simulated / "xway-0.csv").read_text())
-    drive(data, TcpReceiver("127.0.0.1", 0, start), clock=lambda: now, sleep=sleep)
-    assert started[0].wait() == 0
-    verdict = validate(spark, data, output)
-    told = dict(re.findall(r"│ (\w+ \w+) +│(.*)│\n", DOCUMENT))
-    assert verdict.outputs.keys() == told.keys()
-    for name, cells in told.items():
-        _, given, missing, extra, wrong, _, _, duplicate, *_ = (cell.strip() for cell in cells.split("│"))
-        found = verdict.outputs[name]
-        for cell, number in ((given, found.given), (missing, found.missing)):
-            assert (cell == "0") == (number == 0), name
-        assert (extra, wrong, duplicate) == ("0", "0", "0")
-        assert (found.extra, found.wrong, found.duplicate) == (0, 0, 0), name
-
-
-def test_the_commands_in_the_document_exist():
-    commands = re.findall(r"^aurora linear-road (.*?)(?: &)?$", DOCUMENT + OWN, re.MULTILINE)
-    assert len(commands) >= 11
-    group = get_command(app).commands["linear-road"]
-    for command in commands:
-        name, *words = shlex.split(command)
-        group.get_command(None, name).make_context(name, words)
 
 
 @pytest.mark.parametrize(

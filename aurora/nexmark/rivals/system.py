@@ -93,6 +93,7 @@ def timed(
         finally:
             # Whatever the child has started goes with it, also when this process is interrupted.
             _end(child, times is not None)
+            child.stdout.close()
     if child.returncode != 0 or times is None:
         raise AuroraError(f"{name} failed: {_cause(path)}; its log is {path}")
     path.unlink()
