@@ -16,6 +16,7 @@ from aurora.algebra.ordering.admission import Admitted, Bounds, admit, with_orde
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.values import from_values, least, order_codes, smallest
 from aurora.algebra.state.groups import Groups
+from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
@@ -130,6 +131,9 @@ class Aggregate:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         train = inputs[0].select(self._fields)
+        return {"1": call_in_slices(self._work, train, "groups", self.order.group_by, turn)}
+
+    def _work(self, train: Train, turn: Turn) -> Train:
         if self.order.on != ARRIVAL:
             train = with_order_value(train, self.order.on, turn)
         timed = self.timeout is not None
@@ -155,7 +159,7 @@ class Aggregate:
         row, start = self._pairs(kept, released, origin, admitted.before, reached, groups)
         result = self._results(kept, row, start, admitted)
         self._prune(kept, origin, admitted, turn)
-        return {"1": Train.concat([*early, result]).arrange()}
+        return Train.concat([*early, result]).arrange()
 
     def _arguments(self, admitted: Admitted, turn: Turn) -> WindowRows:
         rows = admitted.train.rows

@@ -12,6 +12,7 @@ from aurora.algebra.ordering.admission import out_of_order, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.values import least, order_codes, to_values
 from aurora.algebra.state.groups import Groups
+from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before, stable_order, value_order
 from aurora.algebra.tuples.schema import Schema
@@ -71,8 +72,11 @@ class BSort:
         return 2 * inputs[0] + 1
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
-        depth = inputs[0].depth
-        train = with_order_value(inputs[0], self.order.on, turn)
+        return {"1": call_in_slices(self._work, inputs[0], "groups", self.order.group_by, turn)}
+
+    def _work(self, train: Train, turn: Turn) -> Train:
+        depth = train.depth
+        train = with_order_value(train, self.order.on, turn)
         groups = turn.state.groups("groups", self.order.group_by, train.rows, everything=turn.moment.end)
         (group,) = groups.numbers
         stored = groups.rows("held")
@@ -80,7 +84,7 @@ class BSort:
             group = np.concatenate([stored[0], group])
             train = Train.concat([Train.unpack(stored[1]), train])
         if len(train) == 0:
-            return {"1": Train.empty(self.schema.arrow(), self.depth((depth,)))}
+            return Train.empty(self.schema.arrow(), self.depth((depth,)))
         sequence = stable_order(group)
         train, group = train.take(sequence), group[sequence]
         value = to_values(train.rows.column(self.order.on))
@@ -94,7 +98,7 @@ class BSort:
         # What stays goes back in the order in which it came.
         stays = np.sort(stays)
         groups.put("held", group[stays], train.take(stays).pack())
-        return {"1": emitted.arrange()}
+        return emitted.arrange()
 
     def _by_count(self, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """Which tuples leave, at whose arrival, and which stay; positions in the sequence of the groups."""

@@ -27,6 +27,7 @@ __all__ = [
     "merge_runs",
     "part_names",
     "rows_of_part",
+    "slice_run",
     "sweep_entries",
     "to_lists",
     "with_hashes",
@@ -88,6 +89,13 @@ def find(run: pa.RecordBatch, keys: list[pa.Array], hashes: Hashes) -> Ints:
     same = same_rows(stored, wanted, len(candidate))
     place[needle[same]] = candidate[same]
     return place
+
+
+def slice_run(run: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
+    """The entries whose hashes lie between these two, both included."""
+    hashes = hashes_of(run)
+    start = int(np.searchsorted(hashes, np.uint64(low), side="left"))
+    return run.slice(start, int(np.searchsorted(hashes, np.uint64(high), side="right")) - start)
 
 
 def merge_runs(runs: Sequence[pa.RecordBatch], drop_empty: bool) -> pa.RecordBatch:

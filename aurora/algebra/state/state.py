@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from aurora.algebra.state.groups import Groups
-from aurora.algebra.state.runs import Sweep, are_empty, merge_runs, sweep_entries
+from aurora.algebra.state.runs import Sweep, are_empty, merge_runs, slice_run, sweep_entries
 
 __all__ = ["Changes", "Delta", "State", "Store", "Stored"]
 
@@ -64,6 +64,7 @@ class State:
         self._turn = _Turn()
         self._prefix = ""
         self._guard: Callable[[str], None] | None = None
+        self._slice: tuple[int, int] | None = None
 
     def within(self, prefix: str) -> "State":
         """The part of this state whose names begin with `prefix`."""
@@ -78,6 +79,16 @@ class State:
         view = State(self._store)
         view._prefix, view._guard = self._prefix, self._guard
         return view
+
+    def in_slice(self, low: int, high: int) -> "State":
+        """As it is stored, with those groups only whose hashes lie between these two."""
+        view = self.as_stored()
+        view._slice = low, high
+        return view
+
+    def count(self, table: str) -> int:
+        """How many groups a table has at most."""
+        return sum(run.num_rows for run in self._store.runs(self._name(table), None))
 
     def _view(self, prefix: str, guard: Callable[[str], None] | None) -> "State":
         view = State(self._store)
@@ -118,7 +129,10 @@ class State:
         deltas = self._turn.deltas.get(full, [])
         runs = [delta.run for delta in deltas]
         if not any(delta.whole for delta in deltas):
-            runs = self._store.runs(full, sweep) + runs
+            stored = self._store.runs(full, sweep)
+            if self._slice is not None:
+                stored = [slice_run(run, *self._slice) for run in stored]
+            runs = stored + runs
         sides = [side if isinstance(side, tuple) else (side, fields) for side in streams]
         groups = Groups(runs, len(fields), sides, everything)
         self._turn.open.setdefault(full, []).append(groups)
