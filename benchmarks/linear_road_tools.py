@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from aurora.engine.spark.session import spark_session
 from aurora.linear_road.drive import TcpReceiver, drive
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.histories import find_histories
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.reading import survey
 from aurora.linear_road.records import FIELDS
 from aurora.linear_road.reference import reference_answers
+from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import validate
 
 

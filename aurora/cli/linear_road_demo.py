@@ -11,7 +11,7 @@ from aurora.cli.interrupts import stoppable
 from aurora.cli.linear_road_run import watching
 from aurora.cli.linear_road_validate import show
 from aurora.engine.spark.session import spark_session
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.run import run_benchmark
 from aurora.linear_road.simulator import Settings, simulate, spread
 from aurora.linear_road.validate import validate

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from aurora.cli.linear_road_steps import steps
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 
 __all__ = ["history"]
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from aurora.cli.linear_road_steps import steps
 from aurora.linear_road import validate as validator
-from aurora.linear_road.comparison import FAULTS
+from aurora.linear_road.judge import FAULTS
 
 __all__ = ["show", "validate"]
 

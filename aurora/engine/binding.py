@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
 from aurora.engine.commit import BatchReport, Commits
 from aurora.engine.locks import Locks, lock_beside
@@ -31,6 +33,7 @@ __all__ = ["Bound"]
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
+MOST_TABLE_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,7 @@ class Bound:
             check_places(reads, [*_writes(opened), folder])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
-            tables = {
-                name: read_table(name, sources[name], entry.schema)
-                for name, entry in network.inputs.items()
-                if entry.static
-            }
+            tables = _read_tables(network, sources)
             inputs = {name: survey(place) for name, place in places.items()}
             streams, receivers, noted = _open_streams(
                 network, plan, tables, sources, opened, checkpoint, settings
@@ -118,6 +117,20 @@ class Bound:
     def release(self) -> None:
         """Lifts the locks; doing it twice does no harm."""
         self.held.close()
+
+
+def _read_tables(network: Network, sources: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
+    """The rows of the static tables, which every task gets with the network."""
+    tables = {}
+    for name, entry in network.inputs.items():
+        if entry.static:
+            tables[name] = read_table(name, sources[name], entry.schema)
+            if tables[name].nbytes > MOST_TABLE_BYTES:
+                raise AuroraError(
+                    f"table {name} has {tables[name].nbytes / 1e6:,.0f} MB; every task gets a table whole, so it may "
+                    f"have {MOST_TABLE_BYTES / 1e6:,.0f} MB at most: leave out fields or rows that no box needs"
+                )
+    return tables
 
 
 def _check_settings(settings: Settings) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aurora.engine.spark.session import spark_session
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.simulator import Settings, simulate, spread
 
 __all__ = ["HOURS", "hardware", "peak_data"]

@@ -14,10 +14,10 @@ from typing import Any
 from aurora import AuroraError, BatchReport, Settings, run
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
-from aurora.linear_road.histories import find_histories
 from aurora.linear_road.network.prepared import Prepared, prepare
 from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import Survey, survey
+from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import DeliveredTraffic, StoredTraffic
 
 __all__ = ["PACES", "Progress", "RunReport", "run_benchmark"]

@@ -15,13 +15,13 @@ from pyspark.sql import Row, SparkSession
 
 from aurora.engine.spark.session import spark_session
 from aurora.errors import AuroraError
-from aurora.linear_road.comparison import EXAMPLES, FAULTS, compare, read_output
 from aurora.linear_road.edition import EDITIONS, Edition
-from aurora.linear_road.histories import find_histories
+from aurora.linear_road.judge import EXAMPLES, FAULTS, compare, read_output
 from aurora.linear_road.reading import Block, Survey, cut_blocks, survey
 from aurora.linear_road.records import DIALECTS, OUTPUT_NAMES, Dialect, Reject, parse_output
 from aurora.linear_road.reference import Reference, reference_answers
 from aurora.linear_road.storage_faults import plain_storage_faults
+from aurora.linear_road.stored_histories import find_histories
 
 __all__ = ["TypeVerdict", "Verdict", "judge", "validate", "write_rejects"]
 

@@ -117,3 +117,11 @@ def test_files_are_shared_on_purpose_alone(desk: Path) -> None:
         AuroraError, match=r"sink far and sink near both write \S+both.txt: give each its own"
     ):
         bind("csv:same.csv", sinks(shared=False))
+
+
+def test_a_table_that_is_too_large_for_every_task_is_refused(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aurora.engine.binding.MOST_TABLE_BYTES", 1)
+    with pytest.raises(AuroraError, match=r"table zones has .* MB; every task gets a table whole"):
+        bind("csv:same.csv", {"out": "csv:z.csv"}, net="zoned.yaml")

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 from aurora.cli import linear_road_compare
 from aurora.errors import AuroraError
 from aurora.linear_road.compare import Comparison, Outcome, compare, plot_comparison
-from aurora.linear_road.histories import find_histories
 from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals import server
 from aurora.linear_road.rivals.duck import DuckDatabase
 from aurora.linear_road.rivals.slice import input_for, last_minutes
 from aurora.linear_road.rivals.systems import Relational, Telling
 from aurora.linear_road.run import RunReport
+from aurora.linear_road.stored_histories import find_histories
 from tests.linear_road.test_rivals import on_virtual_clock
 from tests.linear_road.test_validate import write, write_histories
 from tests.linear_road.traffic import crowd, histories

@@ -16,7 +16,7 @@ from aurora.cli import linear_road_demo, linear_road_history
 from aurora.cli.commands import app
 from aurora.linear_road import drive as driver
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.rivals.server import find_server
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,7 +15,7 @@ from aurora.cli import linear_road_history
 from aurora.cli.commands import app
 from aurora.cli.main import main
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.history import make_history
+from aurora.linear_road.history_generator import make_history
 from tests.spec import linear_road as spec
 
 

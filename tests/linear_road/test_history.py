@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from aurora.errors import AuroraError
-from aurora.linear_road import history
+from aurora.linear_road import history_generator as history
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.histories import Histories, find_histories
-from aurora.linear_road.history import make_history, segment_day
+from aurora.linear_road.history_generator import make_history, segment_day
+from aurora.linear_road.stored_histories import Histories, find_histories
 
 # Four days are enough for the machinery; the real ten weeks are measured in benchmarks/.
 SHORT = dataclasses.replace(EDITION_2004, history_days=4)

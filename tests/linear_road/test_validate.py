@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from aurora.errors import AuroraError
-from aurora.linear_road.comparison import FAULTS
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.histories import find_histories
+from aurora.linear_road.judge import FAULTS
 from aurora.linear_road.reading import survey
 from aurora.linear_road.records import DIALECTS, OUTPUT_NAMES
 from aurora.linear_road.reference import Reference, reference_answers
+from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import judge, validate
 from tests.linear_road.traffic import corner_cases, crowd, histories
 from tests.spec import linear_road as spec

@@ -61,7 +61,7 @@ def prepare() -> Path:
     partial = home / f"{name}.{os.getpid()}"
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "aurora.engine.spark.java_classes", str(partial)],
+            [sys.executable, "-m", "aurora.engine.spark.java_archive", str(partial)],
             capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
         if done.returncode != 0 or not partial.exists():

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
+from aurora.linear_road.stored_histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
 
 __all__ = ["MINUTES", "Prepared", "prepare"]
 

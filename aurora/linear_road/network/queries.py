@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from aurora import Network
-from aurora.linear_road.network import accounts, cars, history, segments
+from aurora.linear_road.network import accounts, cars, past, segments
 from aurora.linear_road.network.prepared import Prepared
 
 __all__ = ["INPUT", "OUTPUTS", "linear_road"]
@@ -62,18 +62,18 @@ def linear_road(prepared: Prepared | None = None) -> Network:
 
     with network.group("past"):
         expenditures = network.user(
-            history.expenditure,
+            past.expenditure,
             with_=asdict(prepared),
             inputs={"requests": kinds["3"]},
-            outputs=history.EXPENDITURES,
+            outputs=past.EXPENDITURES,
             stateless=True,
             name="expenditure",
         )
         journeys = network.user(
-            history.journeys,
+            past.journeys,
             with_=asdict(prepared),
             inputs={"requests": kinds["4"]},
-            outputs=history.JOURNEYS,
+            outputs=past.JOURNEYS,
             stateless=True,
             name="journeys",
         )

@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aurora.linear_road.edition import Edition
-from aurora.linear_road.histories import Histories
 from aurora.linear_road.reading import Survey, read_types
 from aurora.linear_road.records import Replication
 from aurora.linear_road.reference import road
 from aurora.linear_road.reference.travel import segment_means, stored_segments, travel
+from aurora.linear_road.stored_histories import Histories
 
 __all__ = ["Reference", "reference_answers"]
 

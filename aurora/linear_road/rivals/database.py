@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from aurora.linear_road.histories import Histories
 from aurora.linear_road.rivals.tables import TABLES
+from aurora.linear_road.stored_histories import Histories
 
 __all__ = ["BadLines", "Database", "empty"]
 

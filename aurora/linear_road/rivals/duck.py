@@ -7,11 +7,11 @@ from typing import Any
 import duckdb
 
 from aurora.errors import AuroraError
-from aurora.linear_road.histories import Histories
 from aurora.linear_road.records import FIELDS
 from aurora.linear_road.rivals.database import BadLines
-from aurora.linear_road.rivals.histories import history_queries
+from aurora.linear_road.rivals.history_rows import history_queries
 from aurora.linear_road.rivals.tables import TABLES, VIEWS
+from aurora.linear_road.stored_histories import Histories
 
 __all__ = ["DuckDatabase"]
 

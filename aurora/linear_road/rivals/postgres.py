@@ -8,10 +8,10 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from aurora.linear_road.histories import Histories
 from aurora.linear_road.rivals.database import BadLines
-from aurora.linear_road.rivals.histories import history_batches
+from aurora.linear_road.rivals.history_rows import history_batches
 from aurora.linear_road.rivals.tables import TABLES, VIEWS
+from aurora.linear_road.stored_histories import Histories
 
 __all__ = ["PostgresDatabase"]
 

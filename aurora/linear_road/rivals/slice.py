@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from aurora.errors import AuroraError
-from aurora.linear_road.histories import find_histories
 from aurora.linear_road.reading import FileSurvey, Survey, map_file, survey
 from aurora.linear_road.records import DEFINED, FIELDS, parse_input
 from aurora.linear_road.rivals.systems import Input
 from aurora.linear_road.scan import copy_lines
+from aurora.linear_road.stored_histories import find_histories
 
 __all__ = ["input_for", "last_minutes"]
 

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from aurora.errors import AuroraError
 from aurora.linear_road.answers import response_times
-from aurora.linear_road.histories import find_histories
 from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals.database import Database, empty
 from aurora.linear_road.rivals.duck import DuckDatabase
@@ -24,6 +23,7 @@ from aurora.linear_road.rivals.postgres import PostgresDatabase
 from aurora.linear_road.rivals.procedure import Procedure
 from aurora.linear_road.rivals.server import running_server
 from aurora.linear_road.run import Progress, RunReport, run_benchmark
+from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import write_rejects
 
 __all__ = ["SYSTEMS", "Input", "Relational", "System", "Telling", "opened"]

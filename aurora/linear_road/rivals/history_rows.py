@@ -7,8 +7,8 @@ import duckdb
 import pyarrow as pa
 
 from aurora.errors import AuroraError
-from aurora.linear_road.histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
 from aurora.linear_road.rivals.rules import MEANS
+from aurora.linear_road.stored_histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
 
 __all__ = ["history_batches", "history_queries"]
 
