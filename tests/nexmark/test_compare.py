@@ -169,12 +169,17 @@ def test_children_end_with_their_parent(tmp_path: Path, sign: signal.Signals, st
         os.kill(number, 0)
 
 
-def test_an_old_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = tmp_path / "bin" / "java"
+def pretend_java(version: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Java that says its version and can do no more."""
+    java = folder / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+
+
+def test_an_old_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_java("11.0.2", tmp_path, monkeypatch)
     with pytest.raises(AuroraError, match="Flink needs Java 17 or later, found version 11"):
         environment.interpreter(print)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
@@ -186,6 +191,7 @@ def test_what_cannot_be_installed_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'ERROR: No matching distribution'\nexit 1\n")
     python.chmod(0o755)
+    pretend_java("17.0.1", tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     said: list[str] = []
