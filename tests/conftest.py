@@ -24,7 +24,8 @@ STARTS_SPARK = (
     "tests/engine/test_session.py::test_the_users_session_is_left_alone",
     "tests/cli/test_networks.py::test_the_installed_command",
 )
-# A receiver whose connection has ended keeps its socket until it is stopped, which these tests do not do.
+# A receiver whose connection has ended keeps its socket until it is stopped, which these tests do not do; and
+# tests.engine.processes leaves the logs of its processes open.
 LEAVES_SOCKETS = "tests/engine/test_source_spool.py"
 
 
@@ -40,14 +41,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) or _starts_spark(item):
             item.add_marker("spark")
-        if item.nodeid.startswith(LEAVES_SOCKETS):
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+        if item.nodeid.startswith(LEAVES_SOCKETS) or _imports_processes(item):
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
 
 
 def _starts_spark(item: pytest.Item) -> bool:
+    return _imports_processes(item) or item.nodeid.startswith(STARTS_SPARK)
+
+
+def _imports_processes(item: pytest.Item) -> bool:
     values = vars(getattr(item, "module", object)).values()
-    imports = any(getattr(value, "__module__", None) == "tests.engine.processes" for value in values)
-    return imports or item.nodeid.startswith(STARTS_SPARK)
+    return any(getattr(value, "__module__", None) == "tests.engine.processes" for value in values)
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def check(spark: SparkSession, road: Path, out: Path, replicate: int = 1) -> Non
     assert all(output.given for output in verdict.outputs.values())
     rejects = (out / "rejects.csv").read_text().splitlines()
     found = [line.split(",", 4)[1:3] for line in rejects[1:]]
-    first = 1 + next(i for i, line in enumerate((road / "xway-0.csv").open()) if line.strip() == BAD[0])
+    first = 1 + (road / "xway-0.csv").read_text().splitlines().index(BAD[0])
     assert sorted(found) == [["xway-0.csv", str(first + i)] for i in range(3)]
     assert "QID is not an integer" in rejects[2] and "Spd out of range: 150, 0..100 expected" in rejects[3]
     report = json.loads((out / "report.json").read_text())

@@ -223,6 +223,7 @@ def test_flink_gets_the_events_in_one_file(
     python = home / "bin" / "python"
     python.write_text(STUB.format(python=sys.executable))
     python.chmod(0o755)
+    pretend_java("17.0.1", tmp_path, monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = compare(["q2"], [Flink()], data, tmp_path / "out")
     assert (found.of("q2", "flink").verdict, found.of("q2", "flink").job_s) == ("agrees", 1.5)
