@@ -14,7 +14,7 @@ from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train, at_the_end
+from aurora.algebra.tuples.train import LAST, Train, at_the_end
 from aurora.errors import AuroraError
 
 __all__ = ["Kernel", "UserBox", "caused"]
@@ -138,6 +138,7 @@ class UserBox:
         if self.stateless:
             declared = replace(declared, state=turn.state.guarded(_refuse))
         found = self.kernel(named, declared)
+        self._check_found(found)
         outputs = {}
         for port, schema in self.results:
             train = found.get(port)
@@ -157,8 +158,37 @@ class UserBox:
                 schema=schema.arrow(),
             )
             # A train that was merely passed on has no line yet that orders the rows of one cause.
-            outputs[port] = train.with_rows(rows).deepen(depth + 1).arrange()
+            result = train.with_rows(rows).deepen(depth + 1)
+            outputs[port] = (_by_fields_at_the_end(result) if any(self.key) else result).arrange()
         return outputs
+
+    def _check_found(self, found: Mapping[str, Train]) -> None:
+        """Raises a fault that tells the author of a kernel what it gave."""
+        ports = [port for port, _ in self.results]
+        if not isinstance(found, Mapping):
+            raise AuroraError(
+                f"a user's kernel gave {type(found).__name__}; it gives a mapping with a train for each of its "
+                f"outputs: {', '.join(ports)}"
+            )
+        for port, train in found.items():
+            if port not in ports:
+                raise AuroraError(
+                    f"a user's kernel gave the output {port}, which is not declared; declared are {', '.join(ports)}"
+                )
+            if not isinstance(train, Train):
+                raise AuroraError(
+                    f"a user's kernel gave {type(train).__name__} for output {port}; make a train of it with caused()"
+                )
+
+
+def _by_fields_at_the_end(train: Train) -> Train:
+    """Rows that the end brings forth in several buckets, which do not know of each other: by their fields."""
+    ends = train.keys[0] == LAST
+    if not ends.any():
+        return train
+    keys = train.keys.copy()
+    keys[-1, ends] = 0
+    return Train(train.rows, train.arrived, keys)
 
 
 def _refuse(name: str) -> None:

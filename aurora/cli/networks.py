@@ -165,4 +165,5 @@ def _number(count: int, one: str, many: str) -> str:
 
 def _nothing_was_read(result: Result) -> bool:
     """Whether every row was rejected."""
-    return 0 < result.totals.rejected == result.totals.read
+    # A file that cannot be read at all is one reject, and no row.
+    return result.totals.rejected > 0 and result.totals.rejected >= result.totals.read

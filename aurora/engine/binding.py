@@ -85,7 +85,7 @@ class Bound:
                 network, plan, tables, sources, opened, checkpoint, settings
             )
             done = noted is not None and noted.end
-            if noted is not None and noted.end and not _unchanged(noted, inputs, streams):
+            if noted is not None and noted.end and not _unchanged(noted, inputs, streams, receivers):
                 checkpoint.discard()
                 streams, receivers, _ = _open_streams(
                     network, plan, tables, sources, opened, checkpoint, settings
@@ -228,10 +228,16 @@ def _open_streams(
     return streams, receivers, checkpoint.claim(identity(plan, tables, streams, sinks))
 
 
-def _unchanged(noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source]) -> bool:
-    """Whether the input that a run has finished is what there is now."""
-    return noted.inputs == inputs and all(
-        name in noted.places and source.finished(noted.places[name]) for name, source in streams.items()
+def _unchanged(
+    noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source], receivers: list[Receiver]
+) -> bool:
+    """Whether the input that a run has finished is what there is now; of what comes through a pipe nobody knows."""
+    return (
+        noted.inputs == inputs
+        and not receivers
+        and all(
+            name in noted.places and source.finished(noted.places[name]) for name, source in streams.items()
+        )
     )
 
 

@@ -1,7 +1,9 @@
 """What leaves a batch: sorted into the sinks, and noted as done in one step, so that nothing comes twice."""
 
 import json
+import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, sink_key
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Lane, output_lane, read_moment
+from aurora.errors import AuroraError
 
 __all__ = ["BatchReport", "Commits", "Totals"]
 
@@ -111,7 +114,7 @@ class Commits:
         for name, train in self._trains(by_lane):
             rows[name] = len(train)
             if (sink := self._sinks.get(name)) is not None:
-                with _told(sink):
+                with _told(name, sink):
                     key = sink_key(name, sink)
                     note = totals.notes[key]
                     totals.notes[key] = sink.deliver(batch, train.rows, train.arrived, note)
@@ -120,12 +123,12 @@ class Commits:
             sink = self._sinks[name]
             assert isinstance(sink, StagingSink)
             rows[name] = sum(part["rows"] for part in parts)
-            with _told(sink):
+            with _told(name, sink):
                 key = sink_key(name, sink)
                 totals.notes[key] = sink.take(batch, [part["part"] for part in parts], totals.notes[key])
                 written[key] = sink
-        for sink in written.values():
-            with _told(sink):
+        for key, sink in written.items():
+            with _told(key, sink):
                 sink.sync()
         return rows
 
@@ -157,11 +160,18 @@ def _parts_by_output(by_lane: dict[int, list[bytes]]) -> dict[str, list[dict[str
 
 
 @contextmanager
-def _told(sink: Sink) -> Iterator[None]:
-    """A disk that is full, or not there, in one line; what a function raises is its own."""
+def _told(name: str, sink: Sink) -> Iterator[None]:
+    """What a sink cannot do, in one line: a disk that is full, or what a user's own function raises."""
     try:
         yield
+    except (AuroraError, BrokenPipeError):
+        raise
     except OSError as fault:
         if sink.place is None:
             raise
         raise cannot_write(sink.place, fault) from None
+    except Exception as fault:
+        place = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{os.path.basename(place.filename)}, line {place.lineno}"
+        told = " ".join(str(fault).split())
+        raise AuroraError(f"sink {name}: {type(fault).__name__}: {told} ({where})") from fault

@@ -247,8 +247,9 @@ class Running:
             try:
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
             except BaseException as fault:
-                # Through Java it would come back as text, without its kind.
-                self._cause = self._cause or fault
+                # Through Java it would come back as text, without its kind. What stopping brings about is no cause.
+                if not self._stopped.is_set():
+                    self._cause = self._cause or fault
                 raise
             finally:
                 self._taker = 0
@@ -283,6 +284,8 @@ class Running:
             return False
 
     def _order(self, controls: Controls) -> None:
+        if self.state == "stopped":
+            raise AuroraError("the run has ended: it cannot be paused, stepped or changed any more")
         self._orders += 1
         self._notes.order(self._orders, controls)
         self._controls = controls

@@ -123,3 +123,28 @@ def test_a_stateless_box_has_no_key() -> None:
 def test_some_input_needs_a_key() -> None:
     with pytest.raises(AuroraError, match="one input or more needs a key"):
         UserBox.of(repeat_both, {"a": SCHEMA}, {"1": SCHEMA}, {"a": None})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "gave NoneType; it gives a mapping with a train for each of its outputs: y"),
+        ({"zz": None}, "gave the output zz, which is not declared; declared are y"),
+        ({"y": 3}, "gave int for output y; make a train of it with caused"),
+    ],
+)
+def test_what_is_wrong_with_a_kernel_is_told(given: Any, told: str) -> None:
+    box = UserBox.of(lambda inputs, turn: given, {"x": SCHEMA}, {"y": SCHEMA}, {})
+    with pytest.raises(AuroraError, match=told):
+        box.call((Train.empty(SCHEMA.arrow()),), Turn())
+
+
+def test_rows_of_the_end_come_by_their_fields_where_there_are_buckets() -> None:
+    def last(inputs: Any, turn: Turn) -> Any:
+        rows = batch([{"T": 3, "k": 1}, {"T": 1, "k": 2}], SCHEMA)
+        return {"y": caused(inputs["x"], rows, np.array([0, 0]))}
+
+    empty = (Train.empty(SCHEMA.arrow()),)
+    for key, wanted in (({"x": ("k",)}, [1, 3]), ({}, [3, 1])):
+        box = UserBox.of(last, {"x": SCHEMA}, {"y": SCHEMA}, key)
+        assert box.call(empty, Turn())["y"].rows["T"].to_pylist() == wanted

@@ -163,19 +163,23 @@ def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch
 def test_rejects_are_told_with_their_file(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     totals = Totals(batch=0, end=True, rejected=2, rows=Counter(alarms=1), taken=Counter(over=7))
     totals.discarded = {"crowd": Counter({"out of order": 1})}
-    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True, "out/rejects.csv"))
+    totals.rejects, totals.places = "out/rejects.csv", {"reports": {"row": 9}}
+    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True))
     assert ended.status == 0
     assert ended.err.splitlines()[-2:] == [
         "box crowd left out 1 tuple: out of order",
         "2 rows could not be read: see out/rejects.csv",
     ]
+    totals.rejects = None
     ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True))
     assert ended.err.splitlines()[-1] == "2 rows could not be read: add --rejects csv:PATH to see them"
 
 
 @pytest.mark.usefixtures("no_spark")
 def test_a_run_that_could_read_no_row_has_failed(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    ended = _ended(aurora, monkeypatch, Result(Totals(batch=0, end=True, rejected=3), 1.0, True, "r.csv"))
+    ended = _ended(
+        aurora, monkeypatch, Result(Totals(batch=0, end=True, rejected=3, rejects="r.csv"), 1.0, True)
+    )
     assert ended.status == 1
     assert ended.err.splitlines()[-2:] == [
         "3 rows could not be read: see r.csv",

@@ -53,6 +53,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A standalone cluster of two workers, from the Spark that is installed."""
@@ -74,6 +79,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]
     package = "org.apache.spark.deploy"
     options = ["--host", "127.0.0.1", "--webui-port", "0"]
     processes = [start(f"{package}.master.Master", *options, "--port", str(port))]
+    wait_for(processes[0], lambda: answers(port))
     for number in range(2):
         memory = ["--cores", "1", "--memory", "1500m", "--work-dir", str(folder / f"worker{number}")]
         processes.append(start(f"{package}.worker.Worker", *options, *memory, url))

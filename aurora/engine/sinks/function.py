@@ -43,5 +43,5 @@ class Printer:
     name: str
 
     def __call__(self, rows: pa.RecordBatch) -> None:
-        for line in to_csv(rows).decode().splitlines():
+        for line in to_csv(rows).decode().split("\n")[:-1]:
             print(f"{self.name}: {line}", flush=True)

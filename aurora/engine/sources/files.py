@@ -19,6 +19,17 @@ from aurora.errors import AuroraError
 __all__ = ["LineFiles"]
 
 
+# In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones.
+PASSED = "passed"
+
+
+def _changed(path: str) -> AuroraError:
+    return AuroraError(
+        f"{path} was replaced, changed or removed while a batch of it was under way, which cannot be read again; "
+        "put the old one back, or start over with --fresh"
+    )
+
+
 @dataclass
 class LineFiles:
     """`style`: csv or json. `notes` is a file for what must not change, `unpacked` a folder for unpacked copies.
@@ -102,6 +113,8 @@ class LineFiles:
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
         target = cursor["row"] + rows
         files = self._files.known()
+        cursor.pop(PASSED, None)
+        passed: list[list[int]] = []
         if not files or (self._tailed and not os.path.exists(self.path)):
             return cursor
         first = cursor["row"] == 0
@@ -123,7 +136,10 @@ class LineFiles:
                 first = False
             if cursor["byte"] < text.size() or self._tailed or cursor["file"] + 1 == len(files):
                 break
+            passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+        if passed:
+            cursor[PASSED] = passed
         if cursor["file"] < len(files):
             cursor["mark"] = mark_before(self._text(files[cursor["file"]]), cursor["byte"])
         return cursor
@@ -153,10 +169,17 @@ class LineFiles:
             and mark_before(self._text(path), cursor["byte"]) == cursor["mark"]
         )
         if not known:
-            raise AuroraError(
-                f"{path} is not the file any more of which {cursor['row']:,} rows were read: it was replaced, changed "
-                "or removed, and cannot be read again; put the old one back, or start anew with --fresh"
-            )
+            raise _changed(path)
+
+    def _passed(self, start: Cursor, end: Cursor) -> dict[int, int]:
+        """Where the files end that the batch reads to their ends, as they were when it was planned."""
+        ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
+        for number, (size, mark) in enumerate(end.get(PASSED, [])):
+            path = self._files.known()[start["file"] + number]
+            text = self._text(path) if os.path.exists(path) else None
+            if text is None or text.size() != size or mark_before(text, size) != mark:
+                raise _changed(path)
+        return ends
 
     def finished(self, cursor: Cursor) -> bool:
         if self.follow:
@@ -177,10 +200,11 @@ class LineFiles:
         else:
             self._check(start)
         files = self._files.known()
+        ends = self._passed(start, end)
         while cursor["row"] < end["row"]:
             path, text = files[cursor["file"]], self._text(files[cursor["file"]])
             self._skip_header(cursor, path)
-            stop = end["byte"] if cursor["file"] == end["file"] else text.size()
+            stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
             if cursor["byte"] < stop:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]

@@ -61,6 +61,7 @@ class ParquetFiles:
 
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
         files = self._files.known()
+        passed: list[int] = []
         while rows > 0 and cursor["file"] < len(files):
             file = self._file(files[cursor["file"]])
             taken = min(file.rows - cursor["offset"], rows)
@@ -69,25 +70,20 @@ class ParquetFiles:
             cursor["offset"] += taken
             if cursor["offset"] < file.rows:
                 break
+            passed.append(_mark_end(files[cursor["file"]]))
             cursor.update(file=cursor["file"] + 1, offset=0)
+        cursor["passed"] = passed
         cursor["mark"] = self._mark(cursor)
         return cursor
 
     def _mark(self, cursor: Cursor) -> int:
-        """The end of a Parquet file tells all its parts: another file has another one."""
-        if not cursor["offset"]:
-            return 0
-        text = FileText.of(self._files.known()[cursor["file"]])
-        return mark_before(text, text.size())
+        return _mark_end(self._files.known()[cursor["file"]]) if cursor["offset"] else 0
 
     def _check(self, cursor: Cursor) -> None:
         files = self._files.known()
         path = files[cursor["file"]] if cursor["file"] < len(files) else self.path
         if cursor["offset"] and (not os.path.exists(path) or self._mark(cursor) != cursor["mark"]):
-            raise AuroraError(
-                f"{path} is not the file any more of which {cursor['offset']:,} rows were read: it was replaced, "
-                "changed or removed, and cannot be read again; put the old one back, or start anew with --fresh"
-            )
+            raise _changed(path)
 
     def finished(self, cursor: Cursor) -> bool:
         return not self.follow and bool(cursor["file"] >= len(self._files.known()))
@@ -97,6 +93,9 @@ class ParquetFiles:
         self._check(start)
         self._check(end)
         files = self._files.known()
+        for number, mark in enumerate(end.get("passed", [])):
+            if _mark_end(files[start["file"] + number]) != mark:
+                raise _changed(files[start["file"] + number])
         pieces: list[Piece] = []
         file, offset, row = start["file"], start["offset"], start["row"]
         while (file, offset) < (end["file"], end["offset"]):
@@ -115,6 +114,21 @@ class ParquetFiles:
         if path not in self._known:
             self._known[path] = _look_at(path, self.schema)
         return self._known[path]
+
+
+def _mark_end(path: str) -> int:
+    """The end of a Parquet file tells all its parts: another file has another one. 0 for one that is not there."""
+    if not os.path.exists(path):
+        return 0
+    text = FileText.of(path)
+    return mark_before(text, text.size())
+
+
+def _changed(path: str) -> AuroraError:
+    return AuroraError(
+        f"{path} was replaced, changed or removed while a batch of it was under way, which cannot be read again; "
+        "put the old one back, or start over with --fresh"
+    )
 
 
 def _look_at(path: str, schema: Schema) -> _File:

@@ -102,7 +102,7 @@ def forget_before(source: Source, cursor: Cursor) -> None:
 
 def moved(before: Cursor, after: Cursor) -> bool:
     """Whether two cursors are different places; what was noticed on the way is left out."""
-    keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form"}
+    keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form", "passed"}
     return any(before.get(key, 0) != after.get(key, 0) for key in keys)
 
 

@@ -1,6 +1,7 @@
 """Copies of state on the local disk: files that are mapped, and the runs of tables, merged from time to time.
 
-Everything here can be lost: what is missing is fetched again from Spark's store.
+Everything here can be lost: what is missing is fetched again from Spark's store. Nothing is forced to the disk, so what
+was written before the machine started last is not looked at: it may be damaged.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,7 +38,7 @@ class LocalRuns:
     """`note` writes down which file holds what; files that it does not name are leftovers."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
+        self._folder = Path(folder) / _boot()
         self._noted = _read_note(self._folder / "runs.json")
         self._unused: list[str] = []
 
@@ -152,6 +154,15 @@ def _size_class(size: int) -> int:
         size //= WIDE
         number += 1
     return number
+
+
+@cache
+def _boot() -> str:
+    """A name for the time since the machine was started."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "boot"
 
 
 def _file_name(name: str, mark: str) -> str:
