@@ -4,18 +4,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.train import Train
 
 if TYPE_CHECKING:
     from aurora.engine.plan import Spread
 
 __all__ = ["labels", "split"]
-
-Hashes = npt.NDArray[np.uint64]
 
 
 def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train]]:
@@ -26,7 +22,9 @@ def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train
         return [(bucket, train) for bucket in range(buckets)]
     if spread == () or buckets == 1:
         return [(0, train)]
-    bucket = (hashes([train.rows.column(name) for name in spread]) % np.uint64(buckets)).astype(np.int64)
+    bucket = (
+        hash_rows([train.rows.column(name) for name in spread], len(train)) % np.uint64(buckets)
+    ).astype(np.int64)
     order = np.argsort(bucket.astype(np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(bucket, minlength=buckets))
     parts = []
@@ -35,44 +33,6 @@ def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train
         if len(mine):
             parts.append((number, train.take(mine)))
     return parts
-
-
-def hashes(columns: list[pa.Array]) -> Hashes:
-    """A hash of each row, the same in every process; whole numbers of any width hash alike."""
-    result = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        result = _mixed(result * np.uint64(31) + _of_column(column))
-    return result
-
-
-def _of_column(column: pa.Array) -> Hashes:
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        # Processes that only plan need no pandas, which takes a third of a second to load.
-        import pandas as pd
-
-        encoded = column.dictionary_encode()
-        of_values = pd.util.hash_array(
-            np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
-        )
-        codes = encoded.indices.fill_null(len(of_values)).to_numpy(zero_copy_only=False)
-        with_null: Hashes = np.append(of_values, np.uint64(0)).astype(np.uint64)
-        chosen: Hashes = with_null[codes]
-        return chosen
-    if pa.types.is_floating(kind):
-        numbers = pc.add(column.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy(zero_copy_only=False)
-        return _mixed(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
-    if pa.types.is_date32(kind):
-        column = column.cast(pa.int32())
-    whole = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return _mixed(whole.view(np.uint64))
-
-
-def _mixed(value: Hashes) -> Hashes:
-    """The finaliser of SplitMix64: neighbouring numbers land far apart."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 @cache
