@@ -13,7 +13,7 @@ run: $(READY)
 
 test: $(READY)
 	@scripts/ensure-postgres
-	@$(BIN)/python -m pytest
+	@scripts/run-tests $(BIN)/python
 
 test-fast: $(READY)
 	@$(BIN)/python -m pytest -m "not spark"
