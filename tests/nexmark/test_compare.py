@@ -246,11 +246,17 @@ SEVERAL = ("q4", "q6")
 @pytest.fixture
 def light_state(spark: SparkSession) -> Iterator[SparkSession]:
     """State in memory, as hand-written jobs have it by default."""
-    name = "spark.sql.streaming.stateStore.providerClass"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    store = "spark.sql.streaming.stateStore"
+    light = {
+        f"{store}.providerClass": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+        f"{store}.checkpointFormatVersion": "1",
+    }
+    before = {name: spark.conf.get(name) for name in light}
+    for name, value in light.items():
+        spark.conf.set(name, value)
     yield spark
-    spark.conf.set(name, before)
+    for name, was in before.items():
+        spark.conf.set(name, was)
 
 
 def test_the_queries_by_hand_agree(light_state: SparkSession, tmp_path: Path) -> None:
