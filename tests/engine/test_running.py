@@ -81,7 +81,7 @@ def test_a_fault_of_a_sink_comes_as_it_was(spark: SparkSession, tmp_path: Path) 
         raise ValueError("the printer is on fire")
 
     settings = Settings(checkpoint=str(tmp_path))
-    with pytest.raises(AuroraError, match="the run failed: ValueError: the printer is on fire") as told:
+    with pytest.raises(AuroraError, match="sink all: ValueError: the printer is on fire") as told:
         run(copied(), rows(3), {"all": broken}, settings)
     assert isinstance(told.value.__cause__, ValueError)
 
