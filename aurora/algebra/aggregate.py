@@ -14,13 +14,16 @@ from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer,
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, Bounds, admit, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
-from aurora.algebra.ordering.values import from_values, least, order_codes, smallest
+from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.values import from_values, order_codes, smallest
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import find_runs, first_not_before, value_order
+from aurora.algebra.tuples.arrays import find_runs, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values
+from aurora.algebra.windows.causes import find_causes
+from aurora.algebra.windows.due import find_due_keys, note_due_keys
 from aurora.algebra.windows.places import Windows
 from aurora.algebra.windows.predicates import closing_windows, still_open
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
@@ -105,7 +108,7 @@ class Aggregate:
 
     @property
     def traits(self) -> Traits:
-        return Traits(timeout=self.timeout, functions=self.reducer.user_functions)
+        return Traits(timeout=self.timeout, functions=self.reducer.user_functions, clocks=self.order.clocks())
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.order.group_by),)
@@ -113,6 +116,13 @@ class Aggregate:
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         opening = needs_of_text([] if self.predicate is None else [self.predicate])
         return (merge(needs_of_reducer(self.reducer), opening, needs_of_order(self.order)),)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        if not self.order.clocked:
+            return {}
+        return {self.order.on: clocks[0].lag(self.order.span).map(self.windows.find_earliest_starts)}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] + 1
@@ -129,6 +139,11 @@ class Aggregate:
         floating = self.order.on != ARRIVAL and pa.types.is_floating(self.input[self.order.on])
         return not (self.reducer.whole or floating or self.predicate)
 
+    @property
+    def _at_once(self) -> bool:
+        """Whether tuples go into their windows as they come: where these lie, and their values, do not depend on it."""
+        return self.windows.align and self._in_panes and not self.reducer.ordered
+
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         train = inputs[0].select(self._fields)
         return {"1": call_in_slices(self._work, train, "groups", self.order.group_by, turn)}
@@ -137,17 +152,21 @@ class Aggregate:
         if self.order.on != ARRIVAL:
             train = with_order_value(train, self.order.on, turn)
         timed = self.timeout is not None
-        expired = find_expired_keys(self, turn) if timed else []
+        clock = turn.clocks[0].lag(self.order.span) if self.order.clocked else None
+        due = find_expired_keys(self, turn) if timed else []
+        due += find_due_keys(self, clock, turn) if clock is not None else []
         groups = turn.state.groups(
-            "groups", self.order.group_by, train.rows, *expired, everything=turn.moment.end
+            "groups", self.order.group_by, train.rows, *due, everything=turn.moment.end
         )
         early = time_out(self, train, groups, turn) if timed else []
-        admitted = admit(self.order, train, groups, groups.numbers[0], turn)
+        admitted = admit(self.order, train, groups, groups.numbers[0], turn, clock)
         rows = self._arguments(admitted, turn)
         if timed:
             count_late(self, admitted, rows, turn)
             note_keys(self, groups, turn)
-        released = release(self.order, rows, admitted.after, groups, turn.moment.end)
+        released = rows
+        if not self._at_once:
+            released = release(self.order, rows, admitted.after, groups, turn.moment.end)
         origin = self._origins(released, admitted)
         if timed and not self.windows.align:
             before = released.value < origin[released.group]
@@ -158,7 +177,9 @@ class Aggregate:
         reached = None if turn.moment.end and self.order.on != ARRIVAL else admitted.after
         row, start = self._pairs(kept, released, origin, admitted.before, reached, groups)
         result = self._results(kept, row, start, admitted)
-        self._prune(kept, origin, admitted, turn)
+        kept = self._prune(kept, origin, admitted, turn)
+        if clock is not None and not turn.moment.end:
+            note_due_keys(self, kept, admitted, turn)
         return Train.concat([*early, result]).arrange()
 
     def _arguments(self, admitted: Admitted, turn: Turn) -> WindowRows:
@@ -256,14 +277,7 @@ class Aggregate:
         end = window + np.asarray(self.windows.size).astype(window.dtype)
         # Past the largest bigint nothing closes a window but the end of the input.
         never = end < window
-        bound = np.where(admitted.bounded, admitted.bound, least(admitted.bound.dtype))
-        low = np.searchsorted(admitted.group, group, side="left")
-        high = np.searchsorted(admitted.group, group, side="right")
-        cause = first_not_before(bound, low, high, end)
-        found = (cause < high) & ~never
-        keys = at_the_end(admitted.train.depth, len(group))
-        keys[:, found] = admitted.train.keys[:, cause[found]]
-        return keys
+        return find_causes(group, end, never, admitted)
 
     def emit(
         self,
@@ -289,12 +303,14 @@ class Aggregate:
         arrived = np.minimum.reduceat(kept.arrived[row], begins)
         return Train(rows, arrived, np.concatenate([keys, order_codes(window)[None]]))
 
-    def _prune(self, kept: WindowRows, origin: Values, admitted: Admitted, turn: Turn) -> None:
-        """Forgets what no open window holds any more."""
+    def _prune(self, kept: WindowRows, origin: Values, admitted: Admitted, turn: Turn) -> WindowRows:
+        """Forgets what no open window holds any more, and gives what they hold."""
         if turn.moment.end:
             alive = np.zeros(len(kept), bool)
         elif self.predicate is not None:
             alive = still_open(kept, admitted.groups)
         else:
             alive = self.windows.alive(kept.value, origin[kept.group], kept.group, admitted.after)
-        kept.filter(alive).store(admitted.groups, "windows")
+        kept = kept.filter(alive)
+        kept.store(admitted.groups, "windows")
+        return kept

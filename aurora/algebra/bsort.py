@@ -1,5 +1,6 @@
 """BSort(Assuming O): an approximate sort that holds back `slack` tuples of each group."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +11,21 @@ from aurora.algebra.needs import Needs, merge, needs_of_order
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import out_of_order, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import least, order_codes, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before, stable_order, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Train, Values, at_the_end
+from aurora.algebra.tuples.train import LAST, Ints, Train, Values, at_the_end, brought_forth
+from aurora.algebra.windows.due import Due
 from aurora.errors import AuroraError
 
 __all__ = ["BSort"]
+
+# Groups that hold tuples back are looked at so many times while the clock goes on by the slack.
+HELD = 16
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class BSort:
     """A buffer of slack + 1 tuples a group; when it is full, its smallest leaves (first come on ties).
 
     No tuple is lost: one that comes too late for the buffer goes straight through. With slack as a span, a tuple
-    leaves as soon as nothing smaller can be in order.
+    leaves as soon as nothing smaller can be in order, by the tuples of its group or by the clock.
 
     >>> sort = BSort.of(Order("A", slack=2), Schema.parse("A int"))
     >>> rows = pa.record_batch({"A": [1, 3, 1, 2, 4, 4, 8, 3, 4, 4]}, sort.schema.arrow())
@@ -60,13 +66,18 @@ class BSort:
 
     @property
     def traits(self) -> Traits:
-        return Traits(passes=True)
+        return Traits(passes=True, clocks=self.order.clocks())
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.schema.names),)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return (merge(given, needs_of_order(self.order)),)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return {self.order.on: clocks[0].lag(self.order.span)} if self.order.clocked else {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * inputs[0] + 1
@@ -77,8 +88,12 @@ class BSort:
     def _work(self, train: Train, turn: Turn) -> Train:
         depth = train.depth
         train = with_order_value(train, self.order.on, turn)
-        groups = turn.state.groups("groups", self.order.group_by, train.rows, everything=turn.moment.end)
-        (group,) = groups.numbers
+        clock = turn.clocks[0].lag(self.order.span) if self.order.clocked else None
+        due = [] if clock is None else self._due.take(clock.after, turn)
+        groups = turn.state.groups(
+            "groups", self.order.group_by, train.rows, *due, everything=turn.moment.end
+        )
+        group = groups.numbers[0]
         stored = groups.rows("held")
         if stored is not None:
             group = np.concatenate([stored[0], group])
@@ -88,17 +103,38 @@ class BSort:
         sequence = stable_order(group)
         train, group = train.take(sequence), group[sequence]
         value = to_values(train.rows.column(self.order.on))
-        leaves, cause, stays = (
-            self._by_count(group, value) if self.order.span is None else self._by_span(groups, group, value)
-        )
-        emitted = self._emit(train, value, leaves, cause)
+        if clock is not None:
+            emitted, stays = self._by_clock(train, value, clock)
+        else:
+            leaves, cause, stays = (
+                self._by_count(group, value)
+                if self.order.span is None
+                else self._by_span(groups, group, value)
+            )
+            emitted = self._emit(train, value, leaves, train.keys[:, cause])
         if turn.moment.end:
-            emitted = Train.concat([emitted, self._emit(train, value, stays, None)])
-            stays = stays[:0]
+            rest = self._emit(train, value, stays, at_the_end(train.depth, len(stays)))
+            emitted, stays = Train.concat([emitted, rest]), stays[:0]
         # What stays goes back in the order in which it came.
         stays = np.sort(stays)
         groups.put("held", group[stays], train.take(stays).pack())
+        if clock is not None and not turn.moment.end:
+            self._due.note(groups, group[stays], value[stays], clock.after, turn)
         return emitted.arrange()
+
+    @property
+    def _due(self) -> Due:
+        return Due(self.order.group_by, max((self.order.span or 0) / HELD, 1) // 1)
+
+    def _by_clock(self, train: Train, value: Values, clock: Progress) -> tuple[Train, Ints]:
+        """What leaves when the clock reaches it, or at its own arrival where it comes too late, and what stays."""
+        late = value <= clock.at(train.keys[0])
+        positions = clock.find_positions(value)
+        waits = ~late & (positions == LAST)
+        keys = brought_forth(positions, train.depth)
+        keys[:, late] = train.keys[:, late]
+        leaves = np.flatnonzero(~waits)
+        return self._emit(train, value, leaves, keys[:, leaves]), np.flatnonzero(waits)
 
     def _by_count(self, group: Ints, value: Values) -> tuple[Ints, Ints, Ints]:
         """Which tuples leave, at whose arrival, and which stay; positions in the sequence of the groups."""
@@ -144,9 +180,9 @@ class BSort:
         groups.put("top", np.arange(len(groups)), pa.record_batch({"value": top}))
         return leaving, cause[leaving], np.flatnonzero(cause >= ends)
 
-    def _emit(self, train: Train, value: Values, leaves: Ints, cause: Ints | None) -> Train:
+    def _emit(self, train: Train, value: Values, leaves: Ints, keys: Ints) -> Train:
+        """What leaves, each tuple at the place of what made it leave."""
         own = train.take(leaves)
-        keys = at_the_end(train.depth, len(leaves)) if cause is None else train.keys[:, cause]
         return Train(
             own.rows, own.arrived, np.concatenate([keys, order_codes(value[leaves])[None], own.keys])
         )

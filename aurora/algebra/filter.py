@@ -1,5 +1,6 @@
 """Filter(P1, .., Pm): routes each tuple to the port of the first predicate that it satisfies."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.keeps import keeps_fields
 from aurora.algebra.needs import Needs, merge, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -65,6 +67,11 @@ class Filter:
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return (merge(given, needs_of_text(self.predicates)),)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return keep_progress(self.keeps(port), inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0]

@@ -1,5 +1,6 @@
 """Join(P, Size s, Left Assuming O1, Right Assuming O2): pairs of tuples near each other that satisfy P."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -19,6 +20,7 @@ from aurora.algebra.ordering.pairs import (
     match_near,
     pair_predicate,
 )
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import beyond, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
@@ -99,6 +101,11 @@ class Join:
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         left, right = needs_of_sides(self.left, self.right, self.predicate, given)
         return merge(left, needs_of_order(self.left_order)), merge(right, needs_of_order(self.right_order))
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * max(inputs) + 1

@@ -1,5 +1,6 @@
 """Join with a static table: a table is a window of infinite size, so nothing is ordered and nothing forgotten."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs, needs_of_sides
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -67,6 +69,11 @@ class Lookup:
         if self.table_is_left:
             return (needs_of_sides(self.table, self.stream, self.predicate, given)[1],)
         return (needs_of_sides(self.stream, self.table, self.predicate, given)[0],)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return keep_progress(self.keeps(port), inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] + 1

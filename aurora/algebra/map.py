@@ -1,5 +1,6 @@
 """Map(B1 = F1, .., Bm = Fm): computes the fields of its output from each tuple."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pyarrow as pa
 from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -56,6 +58,11 @@ class Map:
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return (needs_of_text(expression for _, expression in self.fields),)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return keep_progress(self.keeps(port), inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0]

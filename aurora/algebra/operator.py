@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from aurora.algebra.needs import Needs
+from aurora.algebra.ordering.order import Clock
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -28,7 +30,7 @@ class Traits:
     `passes`: its tuples are those of its first input, with all their fields. `uniform`: its inputs have one schema.
     `timeout`: milliseconds of local time after which it does something by itself. `relations`: the names of those it
     shares with other boxes. `functions`: those that its user wrote. `with_table` gives the box with the rows of its
-    table, where one of its inputs is a table.
+    table, where one of its inputs is a table. `clocks`: what it goes by beside its tuples; a turn has their progress.
     """
 
     passes: bool = False
@@ -37,6 +39,7 @@ class Traits:
     relations: tuple[str, ...] = ()
     functions: tuple[Callable[..., Any], ...] = ()
     with_table: Callable[[pa.RecordBatch], "Operator"] | None = None
+    clocks: tuple[Clock, ...] = ()
 
 
 class Operator(Protocol):
@@ -63,6 +66,12 @@ class Operator(Protocol):
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         """What it looks at of each input that is a stream, where so much of its outputs is looked at."""
+        ...
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        """What it guarantees of fields of an output, from what its inputs guarantee, and from its clocks."""
         ...
 
     def depth(self, inputs: tuple[int, ...]) -> int:

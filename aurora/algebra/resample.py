@@ -13,6 +13,7 @@ from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import beyond, least, order_codes, shift, to_values
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
@@ -92,6 +93,11 @@ class Resample:
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         right = merge(needs_of_reducer(self.reducer), needs_of_order(self.right_order))
         return needs_of_order(self.left_order), right
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + 2

@@ -1,10 +1,12 @@
 """Union(S1, .., Sn): merges streams of one schema in the order of arrival."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aurora.algebra.keeps import keeps_fields
 from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -58,6 +60,11 @@ class Union:
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return (given,) * self.inputs
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return keep_progress(self.keeps(port), inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + 1

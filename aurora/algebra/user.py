@@ -11,6 +11,7 @@ import pyarrow as pa
 from aurora.algebra.keeps import Declared, declare, keeps_declared
 from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
@@ -123,6 +124,11 @@ class UserBox:
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         # A kernel may look at everything.
         return (None,) * len(self.inputs)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return keep_progress(self.keeps(port), inputs) if self.partition is None else {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + (2 if len(inputs) > 1 else 1)

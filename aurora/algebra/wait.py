@@ -1,5 +1,6 @@
 """Wait: holds tuples back until another stream has gone past their value (the thesis's Wait-for)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from aurora.algebra.needs import Needs, merge, needs_of_order
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import least, to_values
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before
@@ -69,6 +71,11 @@ class Wait:
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         own = Order(self.on, group_by=self.order.group_by)
         return merge(given, needs_of_order(own)), needs_of_order(self.order)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * max(inputs) + 1

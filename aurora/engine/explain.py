@@ -33,7 +33,8 @@ def describe_stages(plan: Plan) -> str:
         lines.append(f"stage {stage.number} ({where})")
         for entry in plan.entries:
             if entry.stage == stage.number:
-                lines.append(f"  -> {entry.port} {_spread(entry.spread)}")
+                what = f"the clock {entry.port}.{entry.clock}" if entry.clock else str(entry.port)
+                lines.append(f"  -> {what} {_spread(entry.spread)}")
         lines += [f"     {box.kind} {box.name}" for box in stage.boxes]
         if not stage.boxes:
             lines.append("     no box: tuples are only read and spread")

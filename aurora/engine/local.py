@@ -11,7 +11,7 @@ import pyarrow as pa
 from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.state import Changes, State, Stored
 from aurora.algebra.state.turn import Moment
-from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
+from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source
@@ -115,14 +115,13 @@ class LocalRun:
             self.feed(trains, Moment(now, self._number, end))
             self.rejects += [(name, bad) for name, (_, rejects) in portions for bad in rejects]
             most = max(reached[name]["row"] - places[name]["row"] for name in reached)
-            self._number += most * len(reached) + 1
+            self._number += 2 * (most * len(reached) + 1)
             self._places = reached
 
     def _numbered(
         self, index: int, portion: Portion, start: int, now: int
     ) -> tuple[Train, tuple[Reject, ...]]:
-        """Arrival numbers go row by row through all inputs, as those that Spark's tasks give."""
-        keys = self._number + 1 + (portion.numbers - start) * len(self.plan.inputs) + index
+        keys = arrival_numbers(self._number, portion.numbers - start, index, len(self.plan.inputs))
         arrived = np.full(len(keys), now, np.int64) if portion.arrived is None else portion.arrived
         rows = narrow_rows(portion.rows, self.plan.inputs[index][1])
         return Train(rows, arrived, keys[None]), portion.rejects

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.operator import Operator
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.fingerprint import describe
 from aurora.errors import AuroraError
@@ -13,17 +15,21 @@ from aurora.network.network import Box, Network, Port
 
 __all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
 
+# Which fields have progress, not how far they have come, is what a plan asks for.
+NOWHERE = Progress.none(np.dtype(np.int64))
+
 # The fields whose values decide the bucket; None where every bucket gets the whole stream.
 Spread = tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A stream on its way into a stage."""
+    """A stream on its way into a stage, or only how far a field of it, the clock of a box there, has come."""
 
     port: Port
     stage: int
     spread: Spread
+    clock: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Stage:
     boxes: tuple[Box, ...]
     # For each box, for each of its inputs: the entry it comes through, or None where it is made in this stage.
     wiring: tuple[tuple[Entry | None, ...], ...]
+    # The same for each of its clocks.
+    clocks: tuple[tuple[Entry | None, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class Plan:
         made = self.made_in[dict(self.outputs)[output]]
         if made == 0:
             return len(self.inputs) == 1
-        return all(entry.spread == () for entry in self.entries if entry.stage == made)
+        return all(e.spread == () for e in self.entries if e.stage == made and e.clock is None)
 
     def with_tables(self, tables: Mapping[str, pa.RecordBatch]) -> "Plan":
         """The plan with the rows of its static tables, which ride inside the boxes that use them."""
@@ -84,7 +92,9 @@ class Plan:
             for stage in self.stages
             for box in stage.boxes
         ]
-        entries = [f"{entry.port} into {entry.stage} by {entry.spread}" for entry in self.entries]
+        entries = [
+            f"{entry.port} into {entry.stage} by {entry.clock or entry.spread}" for entry in self.entries
+        ]
         inputs = [f"{name} {schema}" for name, schema in self.inputs]
         outputs = [f"{name} from {port}" for name, port in self.outputs]
         return "\n".join([self.name, *inputs, *boxes, *entries, *outputs])
@@ -100,6 +110,24 @@ class _Placing:
     made_in: dict[Port, int] = field(default_factory=dict)
     bucket_fields: dict[Port, Spread] = field(default_factory=dict)
     wiring: dict[str, tuple[Entry | None, ...]] = field(default_factory=dict)
+    clocks: dict[str, tuple[Entry | None, ...]] = field(default_factory=dict)
+    # The fields of a stream of which the box that makes it knows how far they have come.
+    progressing: dict[Port, frozenset[str]] = field(default_factory=dict)
+
+    def find_clock(self, port: Port, name: str, stage: int) -> Entry | None:
+        """How a clock gets to a box in a stage; None where it is known there."""
+        known = name in self.progressing[port] and self.made_in[port] == stage
+        return None if known else Entry(port, stage, None, name)
+
+    def first_stage(self, box: Box) -> int:
+        """The first stage in which the clocks of a box can be known: values are seen in one bucket, and must travel."""
+        return max(
+            (
+                self.made_in[port] + (clock.field not in self.progressing[port])
+                for port, clock in zip(box.clocks, box.operator.traits.clocks, strict=True)
+            ),
+            default=0,
+        )
 
 
 def plan_network(network: Network, outputs: list[str] | None = None, fuse: bool = True) -> Plan:
@@ -122,7 +150,7 @@ def _upstream(network: Network, ports: list[Port]) -> list[Box]:
         name = pending.pop()
         if name in network.boxes and name not in needed:
             needed.add(name)
-            pending += [port.box for port in network.boxes[name].inputs]
+            pending += [port.box for port in (*network.boxes[name].inputs, *network.boxes[name].clocks)]
     return [box for box in network.boxes.values() if box.name in needed]
 
 
@@ -132,9 +160,11 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
         if not entry.static:
             placing.made_in[Port(name)] = 0
             placing.bucket_fields[Port(name)] = None
+            placing.progressing[Port(name)] = frozenset()
     for box in boxes:
         streams = network.streams(box)
-        here = max([placing.made_in[port] for port in streams] + [lowest.get(box.name, 0)])
+        earliest = max(lowest.get(box.name, 0), placing.first_stage(box))
+        here = max([placing.made_in[port] for port in streams] + [earliest])
         if box.operator.partition is None:
             spreads = _stateless_spreads(box.operator, streams, here, placing)
         else:
@@ -229,7 +259,15 @@ def _put(box: Box, streams: list[Port], here: int, spreads: list[Spread], placin
         None if placing.made_in[port] == here else Entry(port, here, spread)
         for port, spread in zip(streams, spreads, strict=True)
     )
+    placing.clocks[box.name] = tuple(
+        placing.find_clock(port, clock.field, here)
+        for port, clock in zip(box.clocks, box.operator.traits.clocks, strict=True)
+    )
+    given = tuple(dict.fromkeys(placing.progressing[port], NOWHERE) for port in streams)
+    known = (NOWHERE,) * len(box.clocks)
     for port in box.operator.outputs:
+        fields = frozenset(box.operator.progress(port, given, known)) if here else frozenset()
+        placing.progressing[Port(box.name, port)] = fields
         placing.made_in[Port(box.name, port)] = here
         after = _after(box.operator, port, spreads) if here else None
         placing.bucket_fields[Port(box.name, port)] = after
@@ -288,10 +326,10 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
     stages = []
     for number in range(last + 1):
         here = [box for box in boxes if placing.stage_of[box.name] == number]
-        stages.append(Stage(number, tuple(here), tuple(placing.wiring[box.name] for box in here)))
-    entries = list(
-        dict.fromkeys(e for wires in placing.wiring.values() for e in wires if e is not None and e.stage)
-    )
+        wiring, clocks = (tuple(of[box.name] for box in here) for of in (placing.wiring, placing.clocks))
+        stages.append(Stage(number, tuple(here), wiring, clocks))
+    wires = [wire for of in (placing.wiring, placing.clocks) for own in of.values() for wire in own]
+    entries = list(dict.fromkeys(wire for wire in wires if wire is not None and wire.stage))
     depths: dict[Port, int] = {}
     schemas: dict[Port, Schema] = {}
     inputs = [(name, entry.schema) for name, entry in network.inputs.items() if not entry.static]

@@ -45,6 +45,8 @@ def find_needs(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | 
             wants = (None,) * len(streams)
         for port, want in zip(streams, wants, strict=True):
             needs[port] = merge(needs.get(port, {}), want)
+        for port, clock in zip(box.clocks, box.operator.traits.clocks, strict=True):
+            needs[port] = merge(needs.get(port, {}), {clock.field: None})
     return needs
 
 

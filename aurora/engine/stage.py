@@ -4,9 +4,13 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
@@ -19,6 +23,7 @@ __all__ = ["BoxCounts", "check_buckets", "departures", "run_stage"]
 
 # Names of state begin with the box and this sign, or with it alone where boxes share them: no box has it in its name.
 OWN = RELATIONS = "="
+CLOCKS = "=="
 
 
 @dataclass
@@ -46,8 +51,9 @@ def run_stage(
     state: State,
     moment: Moment,
     primary: bool = True,
-) -> tuple[dict[Port, Train], dict[str, BoxCounts]]:
-    """Calls every box of the stage once; gives the streams that were made here (and in stage 0 the inputs).
+) -> tuple[dict[Port | Entry, Train], dict[str, BoxCounts]]:
+    """Calls every box of the stage once; gives the streams that were made here (and in stage 0 the inputs), and how far
+    the clocks of later stages have come.
 
     What the boxes did is counted by their names; under a name of its own is the state that they share.
     """
@@ -56,16 +62,19 @@ def run_stage(
     here: dict[Port | Entry, Train] = {key: _join_trains(trains) for key, trains in arrived.items() if trains}
     counts: dict[str, BoxCounts] = {}
     relations = state.within(RELATIONS)
-    for box, wires in zip(stage.boxes, stage.wiring, strict=True):
+    reached = Reached(plan, number, here, state)
+    for box, wires, clocks in zip(stage.boxes, stage.wiring, stage.clocks, strict=True):
+        streams = [port for port in box.inputs if port in plan.schemas]
+        known = reached.find_clocks(box, clocks)
+        reached.pass_on(box, streams, known)
         if not primary and _in_one_bucket(plan, box):
             continue
-        streams = [port for port in box.inputs if port in plan.schemas]
         inputs = tuple(
             _train(plan, port, here.get(port if entry is None else entry))
             for port, entry in zip(streams, wires, strict=True)
         )
         own = f"{box.name}{OWN}"
-        turn = Turn(state.within(own), moment, primary=primary, relations=relations)
+        turn = Turn(state.within(own), moment, primary=primary, relations=relations, clocks=known)
         started = time.perf_counter_ns()
         outputs = _call_box(box, inputs, turn)
         counts[box.name] = BoxCounts(
@@ -79,7 +88,63 @@ def run_stage(
             here[Port(box.name, port)] = train
     if any(box.operator.traits.relations for box in stage.boxes):
         counts[f"relations of stage {number}"] = BoxCounts(state=state.bytes(RELATIONS))
-    return {port: train for port, train in here.items() if isinstance(port, Port)}, counts
+    made: dict[Port | Entry, Train] = {port: train for port, train in here.items() if isinstance(port, Port)}
+    return {**made, **reached.find_leaving(made, primary)}, counts
+
+
+class Reached:
+    """How far fields of the streams of a stage have come in one turn."""
+
+    def __init__(self, plan: Plan, number: int, here: Mapping[Port | Entry, Train], state: State) -> None:
+        self._plan = plan
+        self._number = number
+        self._here = here
+        self._state = state.within(CLOCKS)
+        self._entries: dict[Entry, Progress] = {}
+        self._fields: dict[Port, Mapping[str, Progress]] = {}
+
+    def find_clocks(self, box: Box, entries: tuple[Entry | None, ...]) -> tuple[Progress, ...]:
+        """The progress of the clocks of a box: from earlier stages, or made in this one."""
+        clocks = zip(box.clocks, box.operator.traits.clocks, entries, strict=True)
+        return tuple(
+            self._fields[port][clock.field] if entry is None else self._find(entry)
+            for port, clock, entry in clocks
+        )
+
+    def _find(self, entry: Entry) -> Progress:
+        if entry in self._entries:
+            return self._entries[entry]
+        assert entry.clock is not None
+        name = f"{entry.port} {entry.clock}"
+        known = self._state.get(name)
+        kind = pa.types.is_floating(self._plan.schemas[entry.port][entry.clock])
+        none = Progress.none(np.dtype(np.float64 if kind else np.int64))
+        before = none.before if known is None else known.column("reached").to_numpy()[0]
+        arrived = self._here.get(entry)
+        progress = Progress.from_trains(before, [none.to_train() if arrived is None else arrived])
+        if len(progress.positions):
+            self._state.put(name, pa.record_batch({"reached": progress.values[-1:]}))
+        self._entries[entry] = progress
+        return progress
+
+    def pass_on(self, box: Box, streams: list[Port], clocks: tuple[Progress, ...]) -> None:
+        """What is known of the outputs of a box; in every bucket, even where it has no tuples."""
+        given = tuple(self._fields.get(port, {}) for port in streams)
+        for port in box.operator.outputs:
+            self._fields[Port(box.name, port)] = box.operator.progress(port, given, clocks)
+
+    def find_leaving(self, made: Mapping[Port | Entry, Train], primary: bool) -> dict[Port | Entry, Train]:
+        """How far the clocks of later stages have come. What every bucket knows, one sends."""
+        found: dict[Port | Entry, Train] = {}
+        for entry in self._plan.entries:
+            if entry.clock is None or self._plan.made_in[entry.port] != self._number:
+                continue
+            known = self._fields.get(entry.port, {}).get(entry.clock)
+            if known is None and entry.port in made:
+                found[entry] = find_rises(made[entry.port], entry.clock).to_train()
+            elif known is not None and primary:
+                found[entry] = known.to_train()
+        return found
 
 
 def _in_one_bucket(plan: Plan, box: Box) -> bool:
@@ -113,9 +178,13 @@ def _train(plan: Plan, port: Port, train: Train | None) -> Train:
     return train.deepen(plan.depths[port])
 
 
-def check_buckets(plan: Plan, number: int, here: dict[Port, Train], bucket: int, buckets: int) -> None:
+def check_buckets(
+    plan: Plan, number: int, here: Mapping[Port | Entry, Train], bucket: int, buckets: int
+) -> None:
     """A fault if the fields that should say in which bucket a tuple was made say another one."""
     for port, train in here.items():
+        if isinstance(port, Entry):
+            continue
         spread = plan.bucket_fields[port]
         if plan.made_in[port] == number and spread is not None and len(train):
             wrong = [part for where, part in split(train, spread, buckets) if where != bucket]
@@ -128,11 +197,11 @@ def check_buckets(plan: Plan, number: int, here: dict[Port, Train], bucket: int,
 
 
 def departures(
-    plan: Plan, number: int, here: dict[Port, Train], buckets: int
+    plan: Plan, number: int, here: Mapping[Port | Entry, Train], buckets: int
 ) -> Iterator[tuple[int, int, Train]]:
     """What leaves the stage for later ones: (number of the entry, bucket, train)."""
     for index, entry in enumerate(plan.entries):
-        train = here.get(entry.port)
+        train = here.get(entry.port if entry.clock is None else entry)
         if train is not None and entry.stage > number and plan.made_in[entry.port] == number:
             for bucket, part in split(train, entry.spread, buckets):
                 yield index, bucket, part

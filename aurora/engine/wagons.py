@@ -6,7 +6,7 @@ comes once to the sinks.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -17,7 +17,7 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.durable import cannot_write
-from aurora.engine.plan import Plan
+from aurora.engine.plan import Entry, Plan
 from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.stage import BoxCounts, departures
 from aurora.network.network import Port
@@ -70,7 +70,7 @@ class Job:
     scratch: str
 
     def load_wagons(
-        self, number: int, here: dict[Port, Train], counts: dict[str, BoxCounts], label: int
+        self, number: int, here: Mapping[Port | Entry, Train], counts: dict[str, BoxCounts], label: int
     ) -> Iterator[Wagon]:
         """All that leaves a stage."""
         marks = labels(self.buckets)

@@ -10,8 +10,9 @@ from aurora.algebra.join import Join
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
-from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.order import ARRIVAL, GROUP, STREAM, Order
 from aurora.algebra.resample import Resample
+from aurora.algebra.sessions import Sessions
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
@@ -22,7 +23,7 @@ from aurora.network.amounts import distance, duration, is_span, slack
 from aurora.network.kernels import described_kernel, imported, kernel_of
 from aurora.network.relations import check_keys
 
-__all__ = ["FORMS", "operator", "references", "with_references"]
+__all__ = ["FORMS", "clock_references", "operator", "references", "with_clocks", "with_references"]
 
 # Each tuple is counted in size / advance windows.
 MOST_WINDOWS = 100_000
@@ -33,7 +34,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "map": (frozenset({"from"}), frozenset()),
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
-    "aggregate": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
+    "aggregate": (frozenset({"from", "order"}), frozenset({"size", "gap", "advance", "timeout", "align"})),
     "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
     "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
@@ -93,6 +94,30 @@ def with_references(spec: Mapping[str, Any], ports: list[str]) -> dict[str, Any]
     return {**spec, **dict(zip(slots.get(kind, ("from",)), ports, strict=True))}
 
 
+# Where a box may say what its clock is.
+ORDERS = ("order", "left_order", "right_order")
+
+
+def clock_references(spec: Mapping[str, Any], where: str) -> list[str]:
+    """The other streams whose clocks a box goes by."""
+    orders = (spec[key] for key in ORDERS if isinstance(spec.get(key), Mapping))
+    named = [order["clock"] for order in orders if "clock" in order]
+    for clock in named:
+        if not isinstance(clock, str) or not clock:
+            raise AuroraError(f"{where}: clock is group, stream or the name of a stream, found '{clock}'")
+    return [clock for clock in named if clock not in (GROUP, STREAM)]
+
+
+def with_clocks(spec: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The description with the full names of those streams."""
+    orders = {
+        key: {**spec[key], "clock": names[spec[key]["clock"]]}
+        for key in ORDERS
+        if isinstance(spec.get(key), Mapping) and spec[key].get("clock") in names
+    }
+    return {**spec, **orders}
+
+
 def _rest(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in ("user", "with")}
 
@@ -127,6 +152,14 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
     schema = schemas[0]
     order = _order(spec["order"], schema, f"{where}: order")
     kind = order.type(schema)
+    functions = _functions(spec["aggregate"], f"{where}: aggregate")
+    if "gap" in spec:
+        for key in ("size", "advance", "align", "timeout"):
+            if key in spec:
+                raise AuroraError(f"{where}: a session ends by its gap; leave out '{key}', or the gap")
+        return Sessions.of(functions, order, distance(spec["gap"], kind, f"{where}: gap"), schema, where)
+    if "size" not in spec:
+        raise AuroraError(f"{where}: an aggregate needs 'size', or for sessions 'gap'")
     size = distance(spec["size"], kind, f"{where}: size")
     advance = spec.get("advance", spec["size"])
     if not isinstance(advance, str) or is_span(advance):
@@ -138,7 +171,6 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
             )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
     align = _truth(spec, "align", where)
-    functions = _functions(spec["aggregate"], f"{where}: aggregate")
     return Aggregate.of(functions, order, size, advance, schema, where, timeout, align)
 
 
@@ -228,13 +260,23 @@ BUILDERS: dict[str, Builder] = {
 
 def _order(given: Any, schema: Schema, where: str) -> Order:
     given = _mapping(given, where)
-    unknown = set(given) - {"on", "slack", "group_by"}
+    unknown = set(given) - {"on", "slack", "group_by", "clock"}
     if unknown or "on" not in given:
-        raise AuroraError(f"{where}: write {{on: Field, slack: 2, group_by: [Field]}}, found {dict(given)}")
+        raise AuroraError(
+            f"{where}: write {{on: Field, slack: 2, group_by: [Field], clock: stream}}, found {dict(given)}"
+        )
     on = str(given["on"])
     groups = _fields(given.get("group_by", []), f"{where}: group_by")
-    order = Order(on, group_by=groups)
+    clock = str(given.get("clock", GROUP))
+    order = Order(on, group_by=groups, clock=clock)
     order.check(schema, where)
+    if order.clocked:
+        amount = given.get("slack", 0)
+        # All that is ordered by one clock lags behind it by a distance.
+        _, span = slack(
+            {"value": amount} if isinstance(amount, int) and amount else amount, order.type(schema), where
+        )
+        return Order(on, 0, span, groups, clock)
     tuples, span = slack(given.get("slack", 0), order.type(schema), where)
     if on == ARRIVAL and span is not None:
         raise AuroraError(f"{where}: slack as a span needs an order field, not '#'")

@@ -5,10 +5,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from aurora.algebra.operator import Operator
+from aurora.algebra.ordering.order import Clock
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
-from aurora.network.boxes import FORMS, operator, references, with_references
+from aurora.network.boxes import (
+    FORMS,
+    clock_references,
+    operator,
+    references,
+    with_clocks,
+    with_references,
+)
 from aurora.network.relations import check_relations
 
 __all__ = ["Box", "Input", "Network", "Output", "Port", "Stream"]
@@ -50,6 +61,8 @@ class Box:
     operator: Operator
     inputs: tuple[Port, ...]
     spec: Mapping[str, Any] = field(compare=False)
+    # The streams whose progress it goes by, as the traits of its operator name them.
+    clocks: tuple[Port, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -83,11 +96,9 @@ class Stream:
     def bsort(self, order: Mapping[str, Any], *, name: str) -> "Stream":
         return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
 
-    def aggregate(
-        self, functions: Any, *, order: Mapping[str, Any], size: Any, name: str, **options: Any
-    ) -> "Stream":
-        """`functions`: SQL by name, or a WindowFunction. Options: advance, timeout, align."""
-        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order), "size": size}
+    def aggregate(self, functions: Any, *, order: Mapping[str, Any], name: str, **options: Any) -> "Stream":
+        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap."""
+        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
         return self.network.add(name, {**spec, **options})
 
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
@@ -175,13 +186,39 @@ class Network:
             ports.append(port)
             schemas.append(self.schema(port))
             static.append(port.box in self.inputs and self.inputs[port.box].static)
-        described = with_references(spec, [str(port) for port in ports])
+        named = {
+            reference: str(self.find(reference, f"{where}, clock"))
+            for reference in clock_references(spec, where)
+        }
+        described = with_clocks(with_references(spec, [str(port) for port in ports]), named)
         taken = ", ".join(
             f"{slot} {port}" for (slot, _), port in zip(references(spec, where), ports, strict=True)
         )
-        box = Box(full, operator(spec, schemas, static, f"{where} ({taken})"), tuple(ports), described)
+        made = operator(with_clocks(spec, named), schemas, static, f"{where} ({taken})")
+        streams = [port for port, table in zip(ports, static, strict=True) if not table]
+        clocks = tuple(self._clock(clock, streams, where) for clock in made.traits.clocks)
+        box = Box(full, made, tuple(ports), described, clocks)
         self.boxes[full] = box
         return Stream(self, Port(full, next(iter(box.operator.outputs))))
+
+    def _clock(self, clock: Clock, streams: list[Port], where: str) -> Port:
+        """The stream of a clock, whose field must be like the one that is ordered by it."""
+        if clock.stream is None:
+            return streams[clock.input]
+        port = self.find(clock.stream, f"{where}, clock")
+        if port.box in self.inputs and self.inputs[port.box].static:
+            raise AuroraError(f"{where}: clock {port} is a table; name a stream")
+        schema, own = self.schema(port), self.schema(streams[clock.input])[clock.field]
+        if clock.field not in schema:
+            raise AuroraError(
+                f"{where}: clock {port} has no field {clock.field}; its fields are {', '.join(schema.names)}"
+            )
+        if not _comparable(schema[clock.field], own):
+            raise AuroraError(
+                f"{where}: clock {port}: {clock.field} is {type_name(schema[clock.field])} there and "
+                f"{type_name(own)} here; cast one with a map"
+            )
+        return port
 
     def user(
         self,
@@ -298,6 +335,10 @@ class Network:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _comparable(one: pa.DataType, other: pa.DataType) -> bool:
+    return bool(one == other or (pa.types.is_integer(one) and pa.types.is_integer(other)))
 
 
 def _listed(names: Sequence[str]) -> list[str]:

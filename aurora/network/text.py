@@ -11,7 +11,7 @@ from typing import Any
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
-from aurora.network.boxes import references
+from aurora.network.boxes import clock_references, references
 from aurora.network.kernels import imported, place_of
 from aurora.network.network import Network
 from aurora.network.plain_yaml import dump_yaml, load_yaml
@@ -136,7 +136,8 @@ def _next(network: Network, boxes: Mapping[str, Any], waiting: dict[str, Iterato
 def _taken(name: str, boxes: Mapping[str, Any]) -> Iterator[str]:
     """The boxes whose streams a box takes."""
     group = name.rpartition(".")[0]
-    for _, reference in references(boxes[name], f"box {name}"):
+    spec, where = boxes[name], f"box {name}"
+    for reference in [*(taken for _, taken in references(spec, where)), *clock_references(spec, where)]:
         needed = _box_of(str(reference), group, boxes)
         if needed is not None:
             yield needed

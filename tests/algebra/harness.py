@@ -12,7 +12,7 @@ from aurora.algebra.state.runs import merge_runs, part_names, rows_of_part
 from aurora.algebra.state.state import Changes, Delta, State, Stored
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train, from_bytes, to_bytes
+from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
 from tests.spec.squal import Box
 
 __all__ = [
@@ -77,7 +77,7 @@ def trains(arrivals: list[Arrival], schemas: tuple[Schema, ...], start: int, sto
         numbers = [i for i in range(start, min(stop, len(arrivals))) if arrivals[i][0] == port]
         rows = batch([arrivals[i][1] for i in numbers], schema)
         keys = np.array(numbers, np.int64)
-        found.append(Train(rows, arrived(keys), keys[None]))
+        found.append(Train(rows, arrived(keys), arrival_numbers(0, keys, 0, 1)[None]))
     return tuple(found)
 
 
@@ -101,10 +101,10 @@ def run_kernel(
     starts = list(range(0, len(arrivals), cut))
     for start in starts:
         last = end_with_data and ends and start == starts[-1]
-        moment = Moment(clock[start], start - 1, last)
+        moment = Moment(clock[start], 2 * start, last)
         collect(box, trains(arrivals, schemas, start, start + cut), moment, ran)
     if ends and not (end_with_data and starts):
-        moment = Moment(clock[-1], len(arrivals) - 1, True)
+        moment = Moment(clock[-1], 2 * len(arrivals), True)
         collect(box, trains(arrivals, schemas, 0, 0), moment, ran)
     return ran
 

@@ -24,5 +24,5 @@ def run_network(
     starts = [*range(0, len(arrivals), cut), len(arrivals)]
     for start in starts:
         batch = zip(names, trains(arrivals, schemas, start, start + cut), strict=True)
-        run.feed(batch, Moment(start if ticks else 0, start - 1, end=start == starts[-1]))
+        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=start == starts[-1]))
     return run

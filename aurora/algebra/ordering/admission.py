@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.ordering.order import ARRIVAL, Order
-from aurora.algebra.ordering.values import has_room_below, shift, to_values
+from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.values import has_room_below, least, shift, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import stable_order, starts_of, value_order
@@ -36,13 +37,20 @@ class Admitted:
     bounded: Mask
     before: Bounds
     after: Bounds
+    # The bound of all groups alike, where the order goes by a clock.
+    clock: Progress | None = None
 
 
-def admit(order: Order, train: Train, groups: Groups, group: Ints, turn: Turn) -> Admitted:
+def admit(
+    order: Order, train: Train, groups: Groups, group: Ints, turn: Turn, clock: Progress | None = None
+) -> Admitted:
     """Lets the tuples in that are in order, counts the others, and remembers each group's largest values.
 
-    `group` has the group of each tuple of the train, all of which have an order value.
+    `group` has the group of each tuple of the train, all of which have an order value. An order that goes by a clock
+    needs to remember nothing.
     """
+    if clock is not None:
+        return _admit_by_clock(train, groups, group, to_values(train.rows.column(order.on)), turn, clock)
     if order.on == ARRIVAL:
         return _count(groups, train, group)
     value = to_values(train.rows.column(order.on))
@@ -106,6 +114,24 @@ def admit(order: Order, train: Train, groups: Groups, group: Ints, turn: Turn) -
         before,
         _bounds(order, kept_group[top], by_value[top], count, depth),
     )
+
+
+def _admit_by_clock(
+    train: Train, groups: Groups, group: Ints, value: Values, turn: Turn, clock: Progress
+) -> Admitted:
+    late = value < clock.at(train.keys[0])
+    turn.discard("out of order", int(late.sum()))
+    if late.any():
+        train, group, value = train.filter(~late), group[~late], value[~late]
+    sequence = stable_order(group)
+    train, group, value = train.take(sequence), group[sequence], value[sequence]
+    bound = clock.at(train.keys[0] + 1)
+    lowest = least(bound.dtype)
+    before, after = (
+        (np.full(len(groups), limit, bound.dtype), np.full(len(groups), limit > lowest))
+        for limit in (clock.before, clock.after)
+    )
+    return Admitted(groups, train, group, value, bound, bound > lowest, before, after, clock)
 
 
 def with_order_value(train: Train, on: str, turn: Turn) -> Train:

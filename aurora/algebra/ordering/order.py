@@ -10,20 +10,46 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct, type_name
 from aurora.errors import AuroraError
 
-__all__ = ["ARRIVAL", "Order", "check_reach"]
+__all__ = ["ARRIVAL", "GROUP", "STREAM", "Clock", "Order", "check_reach"]
 
 # `on: "#"` orders by the count of tuples in the group (the paper's Tup#).
 ARRIVAL = "#"
+# Clocks: a group goes by its own tuples (the paper), or by those of the whole stream, or of another one.
+GROUP, STREAM = "group", "stream"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a box goes by: a field of one of its inputs, or of another stream of the network."""
+
+    input: int
+    field: str
+    stream: str | None = None
 
 
 @dataclass(frozen=True)
 class Order:
-    """Order(On, Slack, GroupBy). `span` is slack as a distance of values instead of a number of tuples."""
+    """Order(On, Slack, GroupBy). `span` is slack as a distance of values instead of a number of tuples.
+
+    `clock` says whose tuples decide how far it has come: those of the group, of the stream, or of the stream so named.
+    """
 
     on: str
     slack: int = 0
     span: int | float | None = None
     group_by: tuple[str, ...] = ()
+    clock: str = GROUP
+
+    @property
+    def clocked(self) -> bool:
+        """Whether it goes by the tuples of a whole stream."""
+        return self.clock != GROUP
+
+    def clocks(self, number: int = 0) -> tuple[Clock, ...]:
+        """The clocks of the order of the input with this number."""
+        if not self.clocked:
+            return ()
+        return (Clock(number, self.on, None if self.clock == STREAM else self.clock),)
 
     def check(self, schema: Schema, where: str) -> None:
         """Raises a fault unless the fields exist, can be ordered, and fit together."""
@@ -38,6 +64,14 @@ class Order:
             raise AuroraError(f"{where}: group_by names a field twice: {', '.join(self.group_by)}")
         if self.slack < 0 or (self.span is not None and self.span < 0):
             raise AuroraError(f"{where}: slack must be 0 or more, found {min(self.slack, self.span or 0)}")
+        if self.clocked and self.on == ARRIVAL:
+            raise AuroraError(
+                f"{where}: clock: {self.clock} needs an order field, not '#'; leave the clock out"
+            )
+        if self.clocked and self.slack:
+            raise AuroraError(
+                f"{where}: with clock: {self.clock} slack is a distance, not a number of tuples"
+            )
         if self.on == ARRIVAL:
             if self.span is not None:
                 raise AuroraError(f"{where}: slack as a span needs an order field, not '#'")

@@ -2,8 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aurora.algebra.state.state import State
+
+if TYPE_CHECKING:
+    from aurora.algebra.ordering.progress import Progress
 
 __all__ = ["Moment", "Turn"]
 
@@ -27,6 +31,8 @@ class Turn:
     counts: bool = True
     primary: bool = True
     relations: State = field(default_factory=State)
+    # The progress of the clocks that the box goes by.
+    clocks: "tuple[Progress, ...]" = ()
 
     def discard(self, reason: str, number: int) -> None:
         if number and self.counts:

@@ -16,8 +16,10 @@ __all__ = [
     "Mask",
     "Train",
     "Values",
+    "arrival_numbers",
     "at_the_end",
     "at_the_start",
+    "brought_forth",
     "from_bytes",
     "to_bytes",
 ]
@@ -199,6 +201,11 @@ def from_bytes(data: bytes) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
+def arrival_numbers(before: int, rows: Ints, number: int, inputs: int) -> Ints:
+    """Row by row through all inputs, behind an even number: odd ones, so that there is a place before each arrival."""
+    return before + 1 + 2 * (rows * inputs + number)
+
+
 def at_the_start(before: int, depth: int, count: int) -> Ints:
     """Keys of what a turn brings forth before its first tuple, whose arrival number follows `before`."""
     keys = np.full((depth, count), np.iinfo(np.int64).min, np.int64)
@@ -210,6 +217,14 @@ def at_the_end(depth: int, count: int) -> Ints:
     """Keys of what the end of the input brings forth, after all that other boxes sent at the end."""
     keys = np.full((depth, count), np.iinfo(np.int64).max, np.int64)
     keys[0] = LAST
+    return keys
+
+
+def brought_forth(positions: Ints, depth: int) -> Ints:
+    """Keys of what a clock brings forth at these positions; the end of the input is the last one."""
+    keys = np.zeros((depth, len(positions)), np.int64)
+    keys[1:, positions == LAST] = np.iinfo(np.int64).max
+    keys[0] = positions
     return keys
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aurora.algebra.ordering.admission import Bounds
-from aurora.algebra.ordering.values import narrow, wide
+from aurora.algebra.ordering.values import narrow, shift, wide
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.train import Ints, Mask, Values
 
@@ -94,6 +94,32 @@ class Windows:
         extra = 0 if value.dtype.kind != "f" else self.advance
         holds = (steps < self.size) | (value.dtype.kind == "f")
         return np.asarray(holds & (~known | (v - steps + self.size + extra > high)), bool)
+
+    def find_next_ends(self, value: Values, origin: Values, bound: Any) -> Values:
+        """Where the first window ends that holds the value and is open at the bound; for doubles perhaps earlier."""
+        v, o = wide(np.maximum(value, bound), origin, room=float(self.size) + float(self.advance))
+        if self.align:
+            o = o * 0
+        passed = v - self.size
+        start = (passed - o) // self.advance * self.advance + self.advance + o
+        if not self.align:
+            start = np.maximum(start, o)
+        if value.dtype.kind == "f":
+            start = start - self.advance
+        end = start + self.size
+        return narrow(np.minimum(end, np.iinfo(np.int64).max) if end.dtype == object else end, value.dtype)
+
+    def find_earliest_starts(self, bound: Values) -> Values:
+        """The start of the first window that may still close when the bounds are reached."""
+        if bound.dtype.kind == "f":
+            return shift(bound, -self.size - (self.advance if self.align else 0))
+        lowest = np.iinfo(np.int64).min
+        (b,) = wide(np.maximum(bound, lowest), room=float(self.size) + float(self.advance))
+        start = b - self.size + 1
+        if self.align:
+            start = -(-start // self.advance) * self.advance
+        known = np.asarray(bound > lowest, bool)
+        return narrow(np.where(known, np.maximum(start, lowest), lowest), bound.dtype)
 
     def in_gap(self, value: Values, origin: Values) -> Mask:
         """Which values lie in no window (where the advance is larger than the size, or below the lowest start)."""

@@ -74,6 +74,11 @@ class Reducer:
         """Whether the function needs all tuples of its window, so that they cannot be summed up before."""
         return self.user is not None
 
+    @property
+    def ordered(self) -> bool:
+        """Whether it matters in which order the tuples of a window come."""
+        return self.whole or any(part.ordered for part in self.parts)
+
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields that the functions look at."""

@@ -13,7 +13,7 @@ __all__ = ["release"]
 
 def release(order: Order, rows: WindowRows, bound: Bounds, groups: Groups, end: bool) -> WindowRows:
     """The rows that leave, by group and value; the others are held until the next turn."""
-    if order.on == ARRIVAL or (order.span is None and order.slack == 0):
+    if order.on == ARRIVAL or (order.span is None and order.slack == 0 and not order.clocked):
         return rows
     held = WindowRows.load(groups, "held")
     if held is not None:
@@ -21,7 +21,7 @@ def release(order: Order, rows: WindowRows, bound: Bounds, groups: Groups, end: 
     rows = rows.take(value_order(rows.group, rows.value))
     if end:
         leaves = np.ones(len(rows), bool)
-    elif order.span is None:
+    elif order.span is None and not order.clocked:
         # All but the `slack` largest of each group.
         last = np.searchsorted(rows.group, rows.group, side="right")
         leaves = np.arange(len(rows)) + order.slack < last

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.ordering.admission import Admitted, Bounds, admit
+from aurora.algebra.state.agenda import Agenda
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import encode, find_runs
@@ -21,38 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["count_late", "find_expired_keys", "forget_timed", "note_keys", "time_out"]
 
-TIMES = ("begun", "before")
-
 
 def find_expired_keys(box: "Aggregate", turn: Turn) -> list[pa.RecordBatch]:
     """The keys of the groups that had tuples longer ago than the timeout."""
     assert box.timeout is not None
-    known = turn.state.get("times")
-    if known is None:
-        return []
-    due = known.column("begun").to_numpy() < turn.moment.now - box.timeout
-    if not due.any():
-        return []
-    turn.state.put("times", known.filter(pa.array(~due)))
-    times = turn.state.groups("keys by time", TIMES, known.filter(pa.array(due)))
-    found = times.rows("keys")
-    if found is None:
-        return []
-    times.put("keys", np.empty(0, np.int64), found[1].slice(0, 0))
-    return [found[1]]
+    return _agenda(box).take(turn, turn.moment.now - box.timeout - 1)
 
 
 def note_keys(box: "Aggregate", groups: Groups, turn: Turn) -> None:
     """Remembers when the groups of this turn had tuples."""
-    if not (box.order.group_by and len(groups.numbers[0])) or turn.moment.end:
+    if turn.moment.end:
         return
-    now = pa.record_batch({"begun": [turn.moment.now], "before": [turn.moment.before]})
-    known = turn.state.get("times")
-    turn.state.put("times", now if known is None else pa.concat_batches([known, now]))
     touched = np.unique(groups.numbers[0])
-    keys = pa.RecordBatch.from_arrays(groups.columns(touched), names=list(box.order.group_by))
-    times = turn.state.groups("keys by time", TIMES, now)
-    times.put("keys", np.zeros(len(touched), np.int64), keys)
+    _agenda(box).note(turn, np.full(len(touched), turn.moment.now, np.int64), groups.columns(touched))
+
+
+def _agenda(box: "Aggregate") -> Agenda:
+    return Agenda("times", box.order.group_by)
 
 
 def time_out(box: "Aggregate", train: Train, groups: Groups, turn: Turn) -> list[Train]:

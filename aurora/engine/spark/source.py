@@ -98,7 +98,7 @@ class Admission:
         return {
             "inputs": places,
             "batch": start["batch"] + 1,
-            "number": start["number"] + rows * len(places) + 1,
+            "number": start["number"] + 2 * (rows * len(places) + 1),
             "now": max(now, start["now"]),
             "wall": wall,
             "end": end,

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.state.state import State
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import Train, arrival_numbers
 from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import REJECTS, Portion
 from aurora.engine.spark.source import Task
@@ -37,9 +37,8 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
 
 
 def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
-    """Arrival numbers: row by row through all inputs, behind those of the batches before."""
     assert task.start is not None
-    keys = task.moment.before + 1 + (portion.numbers - task.start["row"]) * inputs + task.input
+    keys = arrival_numbers(task.moment.before, portion.numbers - task.start["row"], task.input, inputs)
     arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
     return Train(rows, arrived, keys[None])
 

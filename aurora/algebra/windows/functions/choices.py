@@ -46,6 +46,7 @@ class Extreme(Function):
 class Edge(Function):
     """first(x) and last(x) in the order of the window."""
 
+    ordered: ClassVar[bool] = True
     last: bool
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
@@ -61,6 +62,7 @@ class By(Function):
     """min_by(x, y) and max_by(x, y): the best y so far, and its x."""
 
     width: ClassVar[int] = 2
+    ordered: ClassVar[bool] = True
     largest: bool
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:

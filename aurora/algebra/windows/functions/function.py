@@ -20,6 +20,8 @@ class Function(ABC):
     """An aggregate that can be kept as a few values per run of rows, `width` of them."""
 
     width: ClassVar[int] = 1
+    # Whether it matters in which order the tuples of a window come.
+    ordered: ClassVar[bool] = False
 
     @abstractmethod
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:

@@ -1,0 +1,254 @@
+"""Boxes that go by a clock against their naive versions, for cuts, buckets, and boxes that share stages or do not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora import AuroraError, Network
+from tests.algebra.harness import CUTS, Arrival, plain
+from tests.algebra.running import run_network
+from tests.algebra.strategies import arrivals, groups, nearly_rising
+from tests.spec import clocks, squal
+
+FIELDS = "g int, T int, v int"
+Row = dict[str, Any]
+ROWS = arrivals(
+    nearly_rising(st.one_of(st.integers(-4, 4), st.none()), most=30), inputs=2, g=groups, v=st.integers(0, 6)
+)
+STEPS = st.sampled_from([1, 2, 3, 4, 6, 10])
+FUNCTIONS = {"n": "count(*)", "s": "sum(v)", "f": "first(v)"}
+UNORDERED = {"n": "count(*)", "s": "sum(v)"}
+
+
+def compute(rows: list[Row]) -> Row:
+    return {"n": len(rows), "s": sum(row["v"] for row in rows), "f": rows[0]["v"]}
+
+
+def compute_unordered(rows: list[Row]) -> Row:
+    return {"n": len(rows), "s": sum(row["v"] for row in rows)}
+
+
+def check(network: Network, rows: list[Arrival], wanted: dict[str, list[Row]], naive: Any = None) -> None:
+    for number, cut in enumerate(CUTS):
+        run = run_network(network, rows, cut, buckets=1 + number, fuse=number % 2 == 0)
+        for name, want in wanted.items():
+            found = [row for train in run.outputs[name] for row in plain(train.rows)]
+            assert found == want, f"{name}, cut {cut}"
+        if naive is not None:
+            assert +run.discarded == +naive.discarded
+
+
+def input_and_clock() -> tuple[Network, Any]:
+    network = Network("clocks")
+    stream = network.input("in0", FIELDS)
+    network.input("in1", FIELDS)
+    return network, stream
+
+
+@given(ROWS, st.integers(0, 5), STEPS, STEPS, st.booleans(), st.booleans(), st.booleans(), st.booleans())
+def test_windows(
+    rows: list[Arrival],
+    span: int,
+    size: int,
+    advance: int,
+    align: bool,
+    grouped: bool,
+    other: bool,
+    ordered: bool,
+) -> None:
+    by = ["g"] if grouped else []
+    network, stream = input_and_clock()
+    order = {"on": "T", "group_by": by, "clock": "in1" if other else "stream", "slack": span}
+    functions = FUNCTIONS if ordered else UNORDERED
+    found = stream.aggregate(functions, order=order, size=size, advance=advance, align=align, name="windows")
+    network.output("found", found)
+    naive = clocks.Windows(
+        compute if ordered else compute_unordered,
+        squal.Order("T", group_by=tuple(by)),
+        size,
+        advance,
+        align,
+    )
+    clock = clocks.Clock(span)
+    wanted = []
+    for side, row in rows:
+        if side == 0:
+            naive.push(0, row, 0)
+        if side == int(other):
+            clock.see(row["T"])
+            wanted += naive.reach(clock.bound)
+    wanted += naive.end()
+    check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
+
+
+@given(ROWS, st.integers(0, 5), STEPS, st.booleans(), st.booleans(), st.booleans())
+def test_sessions(
+    rows: list[Arrival], span: int, gap: int, grouped: bool, other: bool, ordered: bool
+) -> None:
+    by = ["g"] if grouped else []
+    network, stream = input_and_clock()
+    order = {"on": "T", "group_by": by, "clock": "in1" if other else "stream", "slack": span}
+    functions = FUNCTIONS if ordered else UNORDERED
+    network.output("found", stream.aggregate(functions, order=order, gap=gap, name="sessions"))
+    naive = clocks.Sessions(
+        compute if ordered else compute_unordered, squal.Order("T", group_by=tuple(by)), gap
+    )
+    clock = clocks.Clock(span)
+    wanted = []
+    for side, row in rows:
+        if side == 0:
+            naive.push(0, row, 0)
+        if side == int(other):
+            clock.see(row["T"])
+            wanted += naive.reach(clock.bound)
+    wanted += naive.end()
+    check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
+
+
+@given(ROWS, st.integers(0, 5), STEPS)
+def test_sessions_of_a_group_of_its_own(rows: list[Arrival], span: int, gap: int) -> None:
+    network, stream = input_and_clock()
+    order = {"on": "T", "slack": {"value": span}}
+    network.output("found", stream.aggregate(FUNCTIONS, order=order, gap=gap, name="sessions"))
+    naive = clocks.Sessions(compute, squal.Order("T"), gap)
+    clock = clocks.Clock(span)
+    wanted = []
+    for side, row in rows:
+        if side == 0:
+            naive.push(0, row, 0)
+            clock.see(row["T"])
+            wanted += naive.reach(clock.bound)
+    wanted += naive.end()
+    check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
+
+
+@given(ROWS, st.integers(0, 5), st.booleans(), st.booleans())
+def test_bsort(rows: list[Arrival], span: int, grouped: bool, other: bool) -> None:
+    network, stream = input_and_clock()
+    clock_name = "in1" if other else "stream"
+    order = {"on": "T", "group_by": ["g"] if grouped else [], "clock": clock_name, "slack": span}
+    network.output("sorted", stream.bsort(order, name="sort"))
+    naive, clock = clocks.BSort(squal.Order("T")), clocks.Clock(span)
+    wanted = []
+    for side, row in rows:
+        out = naive.push(0, row, 0) if side == 0 else []
+        if side == int(other):
+            clock.see(row["T"])
+            # What the clock brings forth stands before the rows of the arrival itself.
+            out = naive.reach(clock.bound) + out
+        wanted += out
+    wanted += naive.end()
+    check(network, rows, {"sorted": [row for _, _, row in wanted]}, naive)
+
+
+@given(ROWS, st.integers(0, 3), STEPS, STEPS, STEPS, st.booleans(), st.sampled_from(["", "filter", "union"]))
+def test_progress_travels(
+    rows: list[Arrival], span: int, size: int, advance: int, wide: int, align: bool, through: str
+) -> None:
+    """Chained windows close at the same arrival."""
+    network, stream = input_and_clock()
+    order = {"on": "T", "group_by": ["g"], "clock": "stream", "slack": span}
+    first = stream.aggregate(
+        {"v": "sum(v)"}, order=order, size=size, advance=advance, align=align, name="first"
+    )
+    behind = first
+    if through == "filter":
+        behind = first.filter("v >= 0", name="same").map({"g": "g", "T": "T", "v": "v"}, name="again")
+    elif through == "union":
+        behind = first.filter("v % 2 = 0", name="even").union(
+            first.filter("v % 2 <> 0", name="odd"), name="both"
+        )
+    order = {"on": "T", "clock": "stream"}
+    second = behind.aggregate({"n": "count(*)"}, order=order, size=wide, align=True, name="second")
+    network.output("first", first)
+    network.output("second", second)
+    one = clocks.Windows(
+        lambda rows: {"v": sum(row["v"] for row in rows)},
+        squal.Order("T", group_by=("g",)),
+        size,
+        advance,
+        align,
+    )
+    two = clocks.Windows(lambda rows: {"n": len(rows)}, squal.Order("T"), wide, wide, True)
+    clock = clocks.Clock(span)
+    wanted: dict[str, list[Row]] = {"first": [], "second": []}
+    for side, row in rows:
+        if side:
+            continue
+        one.push(0, row, 0)
+        clock.see(row["T"])
+        given = one.reach(clock.bound)
+        for _, _, made in given:
+            two.push(0, made, 0)
+        wanted["first"] += [made for _, _, made in given]
+        wanted["second"] += [made for _, _, made in two.reach(one.earliest_start)]
+    for _, _, made in one.end():
+        two.push(0, made, 0)
+        wanted["first"].append(made)
+    wanted["second"] += [made for _, _, made in two.end()]
+    check(network, rows, wanted)
+
+
+def test_a_quiet_group_closes_with_the_clock() -> None:
+    network, stream = input_and_clock()
+    order = {"on": "T", "group_by": ["g"], "clock": "stream"}
+    network.output("found", stream.aggregate({"n": "count(*)"}, order=order, size=10, name="windows"))
+    rows: list[Arrival] = [(0, {"g": 1, "T": 0, "v": 0}), (0, {"g": 2, "T": 5, "v": 0})]
+    rows += [(0, {"g": 2, "T": 12, "v": 0})]
+    run = run_network(network, rows, 1)
+    # The window of group 1 closes when group 2 has come to 12, before the end of the input.
+    closed, rest = run.outputs["found"]
+    assert plain(closed.rows) == [{"g": 1, "T": 0, "n": 1}]
+    assert plain(rest.rows) == [{"g": 2, "T": 5, "n": 2}]
+
+
+@given(ROWS, st.integers(0, 3), STEPS, STEPS)
+def test_doubles(rows: list[Arrival], span: int, size: int, gap: int) -> None:
+    network = Network("doubles")
+    stream = network.input("in0", "g int, T double, v int")
+    network.input("in1", FIELDS)
+    order = {"on": "T", "group_by": ["g"], "clock": "stream", "slack": {"value": span / 4}}
+    windows = stream.aggregate(FUNCTIONS, order=order, size=size / 4, align=True, name="windows")
+    network.output("windows", windows)
+    network.output("sessions", stream.aggregate(FUNCTIONS, order=order, gap=gap / 4, name="sessions"))
+    eighths = [(s, {**r, "T": None if r["T"] is None else r["T"] / 8}) for s, r in rows]
+    naive = {
+        "windows": clocks.Windows(compute, squal.Order("T", group_by=("g",)), size / 4, size / 4, True),
+        "sessions": clocks.Sessions(compute, squal.Order("T", group_by=("g",)), gap / 4),
+    }
+    wanted = {}
+    for name, box in naive.items():
+        clock, found = clocks.Clock(span / 4), []
+        for side, row in eighths:
+            if side == 0:
+                box.push(0, row, 0)
+                clock.see(row["T"])
+                found += box.reach(clock.bound)
+        wanted[name] = [row for _, _, row in [*found, *box.end()]]
+    check(network, eighths, wanted)
+
+
+@pytest.mark.parametrize(
+    ("order", "options", "told"),
+    [
+        ({"on": "T", "clock": "nowhere"}, {"size": 1}, "box a, clock: no input or box is called nowhere"),
+        ({"on": "#", "clock": "stream"}, {"size": 1}, "clock: stream needs an order field, not '#'"),
+        ({"on": "T", "clock": 3}, {"size": 1}, "clock is group, stream or the name of a stream, found '3'"),
+        ({"on": "v", "clock": "names"}, {"size": 1}, "clock names has no field v; its fields are T"),
+        ({"on": "T", "clock": "names"}, {"size": 1}, "T is string there and int here; cast one with a map"),
+        ({"on": "T", "clock": "fixed"}, {"size": 1}, "clock fixed is a table; name a stream"),
+        ({"on": "T"}, {"size": 1, "gap": 2}, "a session ends by its gap; leave out 'size', or the gap"),
+        ({"on": "T"}, {"gap": 0}, "gap must be above 0, found 0"),
+        ({"on": "#"}, {"gap": 2}, "a gap needs an order field, not '#'"),
+        ({"on": "T"}, {}, "an aggregate needs 'size', or for sessions 'gap'"),
+    ],
+)
+def test_bad_clocks(order: dict[str, Any], options: dict[str, Any], told: str) -> None:
+    network, stream = input_and_clock()
+    network.input("names", "T string")
+    network.table("fixed", FIELDS)
+    with pytest.raises(AuroraError, match="box a") as fault:
+        stream.aggregate({"n": "count(*)"}, order=order, name="a", **options)
+    assert told in str(fault.value)
