@@ -6,7 +6,9 @@ from typing import Any
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.bsort import BSort
 from aurora.algebra.filter import Filter
+from aurora.algebra.gather import Gather
 from aurora.algebra.join import Join
+from aurora.algebra.kept_join import KeptJoin
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
@@ -35,8 +37,11 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (frozenset({"from", "order"}), frozenset({"size", "gap", "advance", "timeout", "align"})),
-    "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
-    "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
+    "join": (frozenset({"left", "right"}), frozenset({"size", "keep", "left_order", "right_order"})),
+    "resample": (
+        frozenset({"left", "right", "left_order", "right_order"}),
+        frozenset({"size", "match", "between"}),
+    ),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
     "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with", "keeps"})),
 }
@@ -180,6 +185,8 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     if any(static):
         table = static.index(True)
         return Lookup.of(str(spec["join"]), schemas[1 - table], schemas[table], table == 0, where)
+    if "keep" in spec:
+        return _kept_join(spec, schemas, where)
     for key in ("size", "left_order", "right_order"):
         if key not in spec:
             raise AuroraError(f"{where}: a join of two streams needs '{key}'")
@@ -187,10 +194,51 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     return Join.of(str(spec["join"]), size, left_order, right_order, schemas[0], schemas[1], where)
 
 
+def _kept_join(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> Operator:
+    if "size" in spec:
+        raise AuroraError(f"{where}: a join has 'size' or 'keep', not both")
+    for key in ("left_order", "right_order"):
+        if key not in spec:
+            raise AuroraError(f"{where}: a join with keep needs '{key}'")
+    keep = _mapping(spec["keep"], f"{where}: keep")
+    if set(keep) != {"left", "right"}:
+        raise AuroraError(f"{where}: write keep: {{left: Field, right: all}}, found {dict(keep)}")
+    left, right = (None if keep[side] == "all" else str(keep[side]) for side in ("left", "right"))
+    orders = [
+        _order(spec[f"{side}_order"], schema, f"{where}: {side}_order")
+        for side, schema in zip(("left", "right"), schemas, strict=True)
+    ]
+    return KeptJoin.of(str(spec["join"]), (left, right), orders[0], orders[1], schemas[0], schemas[1], where)
+
+
 def _resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    left_order, right_order, size = _reach(spec, schemas, where)
     functions = _functions(spec["resample"], f"{where}: resample")
+    if "between" in spec:
+        return _gather(spec, functions, schemas, where)
+    if "match" in spec or "size" not in spec:
+        raise AuroraError(f"{where}: a resample needs 'size', or 'match' together with 'between'")
+    left_order, right_order, size = _reach(spec, schemas, where)
     return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
+
+
+def _gather(
+    spec: Mapping[str, Any], functions: Mapping[str, str] | WindowFunction, schemas: list[Schema], where: str
+) -> Operator:
+    if "size" in spec:
+        raise AuroraError(f"{where}: a resample has 'size' or 'between', not both")
+    if "match" not in spec:
+        raise AuroraError(f'{where}: between needs match: "left.Field = right.Field"')
+    if isinstance(functions, WindowFunction):
+        raise AuroraError(f"{where}: between takes functions of SQL, not {spec['resample']}")
+    between = [str(text) for text in _listed(spec["between"], f"{where}: between")]
+    if len(between) != 2:
+        raise AuroraError(f"{where}: between has two bounds, found {len(between)}")
+    orders = [
+        _order(spec[f"{side}_order"], schema, f"{where}: {side}_order")
+        for side, schema in zip(("left", "right"), schemas, strict=True)
+    ]
+    left, right = schemas
+    return Gather.of(functions, str(spec["match"]), between, orders[0], orders[1], left, right, where)
 
 
 def _wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:

@@ -111,14 +111,15 @@ class Stream:
         right: "Stream",
         functions: Any,
         *,
-        size: Any,
         left_order: Mapping[str, Any],
         right_order: Mapping[str, Any],
         name: str,
+        **options: Any,
     ) -> "Stream":
+        """Options: size; or match and between, where the left tuples say how far they reach."""
         sides = {"left": str(self.port), "right": str(self.network.own(right))}
         orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
-        return self.network.add(name, {"resample": functions, **sides, "size": size, **orders})
+        return self.network.add(name, {"resample": functions, **sides, **orders, **options})
 
     def wait(self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str) -> "Stream":
         """Holds each tuple until `until`, which has the given order, has gone past the tuple's value of `on`."""

@@ -252,3 +252,100 @@ def test_bad_clocks(order: dict[str, Any], options: dict[str, Any], told: str) -
     with pytest.raises(AuroraError, match="box a") as fault:
         stream.aggregate({"n": "count(*)"}, order=order, name="a", **options)
     assert told in str(fault.value)
+
+
+WIDE = "g int, T int, U int, v int"
+REACHING = arrivals(
+    nearly_rising(st.one_of(st.integers(-3, 3), st.none()), most=24),
+    inputs=2,
+    g=groups,
+    U=st.one_of(st.integers(-3, 20), st.none()),
+    v=st.integers(0, 6),
+)
+
+
+def two_sides(both: bool, span: int) -> tuple[Network, Any, Any, dict[str, Any]]:
+    """Streams that go by their own clocks, or by that of both together."""
+    network = Network("sides")
+    left, right = network.input("in0", WIDE), network.input("in1", WIDE)
+    left.union(right, name="all")
+    return network, left, right, {"on": "T", "slack": span, "clock": "all" if both else "stream"}
+
+
+def run_two_sides(rows: list[Arrival], naive: Any, both: bool, span: int) -> list[Row]:
+    own = clocks.Clock(span), clocks.Clock(span)
+    wanted = []
+    for side, row in rows:
+        out = naive.push(side, row, 0)
+        for port in (0, 1) if both else (side,):
+            own[port].see(row["T"])
+        # What the clock brings forth stands before the rows of the arrival itself.
+        wanted += [*(naive.reach((own[0].bound, own[1].bound)) or []), *out]
+    return [row for _, _, row in [*wanted, *naive.end()]]
+
+
+def same_key(left: Row, right: Row) -> bool:
+    return left["g"] is not None and left["g"] == right["g"] and right["v"] >= left["v"]
+
+
+@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
+def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordered: bool) -> None:
+    network, left, right, order = two_sides(both, span)
+    functions = {"n": "count(*)", "s": "sum(v)"} | ({"f": "first(v)"} if ordered else {})
+    found = left.resample(
+        right,
+        functions,
+        match="left.g = right.g AND right.v >= left.v",
+        between=["left.T", "left.U"],
+        left_order=order,
+        right_order=order,
+        name="gather",
+    )
+    network.output("found", found)
+    naive = clocks.Gather(compute if ordered else compute_unordered, same_key)
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
+def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good: bool) -> None:
+    network, left, right, order = two_sides(both, span)
+    found = left.join(
+        right,
+        "left.g = right.g AND right.v >= left.v",
+        keep={"left": "U", "right": "all" if for_good else "U"},
+        left_order=order,
+        right_order=order,
+        name="meet",
+    )
+    network.output("found", found)
+    naive = clocks.KeptJoin(same_key, for_good)
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"between": ["left.T", "left.U"]}, 'between needs match: "left.Field = right.Field"'),
+        ({"between": ["left.T"], "match": "left.g = right.g"}, "between has two bounds, found 1"),
+        ({"match": "left.g = right.g"}, "a resample needs 'size', or 'match' together with 'between'"),
+        ({"between": ["T", "U"], "match": "true", "size": 3}, "a resample has 'size' or 'between', not both"),
+        ({"between": ["T", "'x'"], "match": "true"}, "between ''x'' is string, the right's order is int"),
+    ],
+)
+def test_bad_bounds(options: dict[str, Any], told: str) -> None:
+    _, left, right, order = two_sides(False, 0)
+    with pytest.raises(AuroraError, match="box gather") as fault:
+        left.resample(right, {"n": "count(*)"}, left_order=order, right_order=order, name="gather", **options)
+    assert told in str(fault.value)
+
+
+def test_bounds_and_keep_go_by_a_clock() -> None:
+    _, left, right, order = two_sides(False, 0)
+    orders = {"left_order": order, "right_order": {"on": "T"}}
+    told = "goes by a clock; write clock: stream or clock: NAME in right_order"
+    with pytest.raises(AuroraError, match=told):
+        left.join(right, "left.g = right.g", keep={"left": "U", "right": "all"}, name="meet", **orders)
+    with pytest.raises(AuroraError, match=told):
+        left.resample(
+            right, {"n": "count(*)"}, match="left.g = right.g", between=["T", "U"], name="gather", **orders
+        )

@@ -1,11 +1,12 @@
 """Boxes that go by a clock, tuple at a time: somebody tells them how far it has come."""
 
+from collections.abc import Callable
 from typing import Any
 
-from tests.spec.squal import Box, Functions, Order, Out, Row, Seen
+from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
-__all__ = ["BSort", "Clock", "Sessions", "Windows"]
+__all__ = ["BSort", "Clock", "Gather", "KeptJoin", "Sessions", "Windows"]
 
 
 class Clock:
@@ -143,3 +144,86 @@ class BSort(Box):
     def end(self) -> list[Out]:
         rest = sorted(self.held, key=lambda held: held[:2])
         return [("1", ts, row) for _, _, row, ts in rest]
+
+
+class TwoSides(Box):
+    """Takes in what is in order by the clock of its side; `reach` says how far both clocks have come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bounds: tuple[Any, Any] = None, None
+        self.sides: tuple[list[Row], list[Row]] = [], []
+
+    def admits(self, port: int, row: Row) -> bool:
+        bound = self.bounds[port]
+        if row["T"] is None:
+            self.discarded["no order value"] += 1
+        elif bound is not None and row["T"] < bound:
+            self.discarded["out of order"] += 1
+        else:
+            return True
+        return False
+
+
+class Gather(TwoSides):
+    """Every left tuple with the right ones between its bounds, as soon as the clock of the right has passed them."""
+
+    def __init__(self, functions: Functions, match: Callable[[Row, Row], Any]) -> None:
+        super().__init__()
+        self.functions = functions
+        self.match = match
+        self.done: list[Row] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if port == 0 and row["T"] is not None and row["U"] is None:
+            self.discarded["no bounds"] += 1
+            return []
+        if not self.admits(port, row):
+            return []
+        self.sides[port].append(row)
+        if port == 0 and self.bounds[1] is not None and self.bounds[1] > row["U"]:
+            return self.give([row])
+        return []
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
+        self.bounds = bounds
+        over = [row for row in self.sides[0] if bounds[1] is not None and bounds[1] > row["U"]]
+        return self.give([row for row in over if not any(row is other for other in self.done)])
+
+    def give(self, rows: list[Row]) -> list[Out]:
+        found = []
+        for row in rows:
+            self.done.append(row)
+            near = [u for u in self.sides[1] if row["T"] <= u["T"] <= row["U"] and self.match(row, u)]
+            if near:
+                near.sort(key=lambda u: u["T"])
+                found.append((row["U"], ("1", 0, {**row, **self.functions(near)})))
+        return [out for _, out in sorted(found, key=lambda pair: (pair[0], by_fields(pair[1])))]
+
+    def end(self) -> list[Out]:
+        return self.give([row for row in self.sides[0] if not any(row is other for other in self.done)])
+
+
+class KeptJoin(TwoSides):
+    """The left is kept until its U, the right until its U or for good."""
+
+    def __init__(self, match: Callable[[Row, Row], Any], for_good: bool) -> None:
+        super().__init__()
+        self.match = match
+        self.for_good = for_good
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.admits(port, row):
+            return []
+        self.sides[port].append(row)
+        found = []
+        for other in self.sides[1 - port]:
+            bound = self.bounds[port]
+            kept = bound is None or (other["U"] is not None and other["U"] >= bound)
+            pair = (row, other) if port == 0 else (other, row)
+            if (kept or (port == 0 and self.for_good)) and self.match(*pair):
+                found.append(("1", 0, joined(*pair)))
+        return found
+
+    def reach(self, bounds: tuple[Any, Any]) -> None:
+        self.bounds = bounds

@@ -102,6 +102,11 @@ class Reducer:
         pieces = self._own(columns)
         return [c for part, own in zip(self.parts, pieces, strict=True) for c in part.lift(own, rows)]
 
+    def lift_nothing(self, rows: int) -> list[pa.Array]:
+        """Columns like those that `lift` gives, without values."""
+        empty = pa.RecordBatch.from_pylist([], self.schema.arrow())
+        return [pa.nulls(rows, column.type) for column in self.lift(self.arguments(empty), 0)]
+
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         pieces = _split(columns, [part.width for part in self.parts])
         return [c for part, own in zip(self.parts, pieces, strict=True) for c in part.combine(own, starts)]
