@@ -1,6 +1,7 @@
 """One box from its description: the same mapping that the text form holds and that the Python methods make."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from aurora.algebra.aggregate import Aggregate
@@ -12,6 +13,7 @@ from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.resample import Resample
+from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
@@ -34,6 +36,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
+    "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
     "join": (frozenset({"left", "right"}), frozenset({"size", "left_order", "right_order"})),
     "resample": (frozenset({"left", "right", "size", "left_order", "right_order"}), frozenset()),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
@@ -124,7 +127,37 @@ def _bsort(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], w
 
 
 def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    schema = schemas[0]
+    functions = _functions(spec["aggregate"], f"{where}: aggregate")
+    return _windowed(partial(Aggregate.of, functions), spec, schemas[0], where)
+
+
+def _top(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    given = _mapping(spec["top"], f"{where}: top")
+    unknown = [key for key in given if key not in ("k", "by", "ties", "rank", "start")]
+    if unknown or "k" not in given or "by" not in given:
+        problem = f"has no '{unknown[0]}'" if unknown else "needs k and by"
+        raise AuroraError(f'{where}: top {problem}; write {{k: 3, by: "Field DESC", ties: true, rank: Name}}')
+    k, by = given["k"], given["by"]
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise AuroraError(f"{where}: top: k is how many tuples a window gives, 1 or more; found '{k}'")
+    by = [by] if isinstance(by, str) else by
+    if not isinstance(by, list | tuple) or not all(isinstance(text, str) for text in by):
+        raise AuroraError(
+            f"{where}: top: by is a text such as \"Field DESC\", or a list of them; found '{by}'"
+        )
+    if spec.get("size") == "all":
+        raise AuroraError(f"{where}: a top needs windows that end; write a size such as 10 or 10s, found all")
+    names = {key: given[key] for key in ("rank", "start") if key in given}
+    for key, name in names.items():
+        if not isinstance(name, str):
+            raise AuroraError(f"{where}: top: {key} is the name of a field, found '{name}'")
+    _named(dict.fromkeys(names.values(), ""), f"{where}: top")
+    choice = partial(Top.best, k, by, ties=_truth(given, "ties", f"{where}: top"), **names)
+    return _windowed(choice, spec, schemas[0], where)
+
+
+def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Schema, where: str) -> Operator:
+    """The box that `make` makes of an order, windows and the schema."""
     order = _order(spec["order"], schema, f"{where}: order")
     kind = order.type(schema)
     size = distance(spec["size"], kind, f"{where}: size")
@@ -138,8 +171,7 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
             )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
     align = _truth(spec, "align", where)
-    functions = _functions(spec["aggregate"], f"{where}: aggregate")
-    return Aggregate.of(functions, order, size, advance, schema, where, timeout, align)
+    return make(order, size, advance, schema, where, timeout, align)
 
 
 def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
@@ -219,6 +251,7 @@ BUILDERS: dict[str, Builder] = {
     "union": _union,
     "bsort": _bsort,
     "aggregate": _aggregate,
+    "top": _top,
     "join": _join,
     "resample": _resample,
     "wait": _wait,
