@@ -55,7 +55,7 @@ class Aggregate:
     @classmethod
     def of(
         cls,
-        functions: Mapping[str, str] | WindowFunction,
+        functions: Mapping[str, str] | WindowFunction | Reducer,
         order: Order,
         size: Any,
         advance: Any,

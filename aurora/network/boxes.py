@@ -1,6 +1,7 @@
 """One box from its description: the same mapping that the text form holds and that the Python methods make."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from aurora.algebra.aggregate import Aggregate
@@ -15,6 +16,7 @@ from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import ARRIVAL, GROUP, STREAM, Order
 from aurora.algebra.resample import Resample
 from aurora.algebra.sessions import Sessions
+from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
@@ -37,6 +39,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (frozenset({"from", "order"}), frozenset({"size", "gap", "advance", "timeout", "align"})),
+    "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
     "join": (frozenset({"left", "right"}), frozenset({"size", "keep", "left_order", "right_order"})),
     "resample": (
         frozenset({"left", "right", "left_order", "right_order"}),
@@ -154,17 +157,55 @@ def _bsort(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], w
 
 
 def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    schema = schemas[0]
-    order = _order(spec["order"], schema, f"{where}: order")
-    kind = order.type(schema)
     functions = _functions(spec["aggregate"], f"{where}: aggregate")
     if "gap" in spec:
-        for key in ("size", "advance", "align", "timeout"):
-            if key in spec:
-                raise AuroraError(f"{where}: a session ends by its gap; leave out '{key}', or the gap")
-        return Sessions.of(functions, order, distance(spec["gap"], kind, f"{where}: gap"), schema, where)
+        return _sessions(functions, spec, schemas[0], where)
     if "size" not in spec:
         raise AuroraError(f"{where}: an aggregate needs 'size', or for sessions 'gap'")
+    return _windowed(partial(Aggregate.of, functions), spec, schemas[0], where)
+
+
+def _sessions(
+    functions: Mapping[str, str] | WindowFunction, spec: Mapping[str, Any], schema: Schema, where: str
+) -> Operator:
+    for key in ("size", "advance", "align", "timeout"):
+        if key in spec:
+            raise AuroraError(f"{where}: a session ends by its gap; leave out '{key}', or the gap")
+    order = _order(spec["order"], schema, f"{where}: order")
+    return Sessions.of(
+        functions, order, distance(spec["gap"], order.type(schema), f"{where}: gap"), schema, where
+    )
+
+
+def _top(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    given = _mapping(spec["top"], f"{where}: top")
+    unknown = [key for key in given if key not in ("k", "by", "ties", "rank", "start")]
+    if unknown or "k" not in given or "by" not in given:
+        problem = f"has no '{unknown[0]}'" if unknown else "needs k and by"
+        raise AuroraError(f'{where}: top {problem}; write {{k: 3, by: "Field DESC", ties: true, rank: Name}}')
+    k, by = given["k"], given["by"]
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise AuroraError(f"{where}: top: k is how many tuples a window gives, 1 or more; found '{k}'")
+    by = [by] if isinstance(by, str) else by
+    if not isinstance(by, list | tuple) or not all(isinstance(text, str) for text in by):
+        raise AuroraError(
+            f"{where}: top: by is a text such as \"Field DESC\", or a list of them; found '{by}'"
+        )
+    if spec.get("size") == "all":
+        raise AuroraError(f"{where}: a top needs windows that end; write a size such as 10 or 10s, found all")
+    names = {key: given[key] for key in ("rank", "start") if key in given}
+    for key, name in names.items():
+        if not isinstance(name, str):
+            raise AuroraError(f"{where}: top: {key} is the name of a field, found '{name}'")
+    _named(dict.fromkeys(names.values(), ""), f"{where}: top")
+    choice = partial(Top.best, k, by, ties=_truth(given, "ties", f"{where}: top"), **names)
+    return _windowed(choice, spec, schemas[0], where)
+
+
+def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Schema, where: str) -> Operator:
+    """The box that `make` makes of an order, windows and the schema."""
+    order = _order(spec["order"], schema, f"{where}: order")
+    kind = order.type(schema)
     size = distance(spec["size"], kind, f"{where}: size")
     advance = spec.get("advance", spec["size"])
     if not isinstance(advance, str) or is_span(advance):
@@ -176,7 +217,7 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
             )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
     align = _truth(spec, "align", where)
-    return Aggregate.of(functions, order, size, advance, schema, where, timeout, align)
+    return make(order, size, advance, schema, where, timeout, align)
 
 
 def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
@@ -299,6 +340,7 @@ BUILDERS: dict[str, Builder] = {
     "union": _union,
     "bsort": _bsort,
     "aggregate": _aggregate,
+    "top": _top,
     "join": _join,
     "resample": _resample,
     "wait": _wait,

@@ -101,6 +101,13 @@ class Stream:
         spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
         return self.network.add(name, {**spec, **options})
 
+    def top(
+        self, choice: Mapping[str, Any], *, order: Mapping[str, Any], size: Any, name: str, **options: Any
+    ) -> "Stream":
+        """`choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start. Options: advance, timeout, align."""
+        spec = {"top": dict(choice), "from": str(self.port), "order": dict(order), "size": size}
+        return self.network.add(name, {**spec, **options})
+
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
         """Options for a join of two streams: size, left_order, right_order; a table needs none."""
         spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}

@@ -13,6 +13,7 @@ from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.spec import squal
 from tests.spec.network import Network as NaiveNetwork
+from tests.spec.top import Top as NaiveTop
 from tests.spec.windows import Aggregate as NaiveAggregate
 
 # Every box gives these fields again, so that any box can stand behind any other.
@@ -62,6 +63,12 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             found = stream.aggregate(functions, order=loose, size=size, advance=advance, name=f"{name}x")
             found.map(SAME, name=name)
             return NaiveAggregate(last_and_total, plain_loose, size, advance)
+        case "top" | "tops":
+            by, naive_order = (order, plain_order) if kind == "tops" else (loose, plain_loose)
+            k, ties = draw(st.integers(1, 2)), draw(st.booleans())
+            options = {"order": by, "size": size, "advance": advance, "name": f"{name}x"}
+            stream.top({"k": k, "by": "v DESC", "ties": ties}, **options).map(SAME, name=name)
+            return NaiveTop(k, [(lambda row: row["v"], True)], naive_order, size, advance, ties)
         case "join":
             options = {"size": size, "left_order": loose, "right_order": loose}
             stream.join(other, "left.g = right.g", name=f"{name}x", **options).map(SAME, name=name)
@@ -84,10 +91,10 @@ INPUTS = {
     "resample": 2,
     **{kind: user.inputs for kind, user in USERS.items()},
 }
-ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "wait", "join", *USERS]
+ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "top", "wait", "join", *USERS]
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
-SEVERAL_AT_ONCE = ["groups", "resample"]
+SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
 KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE]
 FEW = settings(max_examples=settings().max_examples // 6)
 

@@ -5,6 +5,7 @@ import math
 import re
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.reducer import Reducer
 from aurora.errors import AuroraError
 
 UTC = dt.UTC
@@ -674,6 +676,44 @@ def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -
 def test_functions_of_real_numbers_agree_but_for_the_last_digit(frame: DataFrame, table: pa.Table) -> None:
     assert differences(NEARLY, NEARLY, frame, table, exact=False) == []
     assert differences(NEARLY, ours_for_spark(NEARLY), frame, table, exact=False) == []
+
+
+AGGREGATES = [
+    *(
+        f"percentile({field}, {share})"
+        for field in "tsilfe"
+        for share in ("0", "0.05", "0.3", "0.5", "0.95", "1.0")
+    ),
+    *(f"{function}({field})" for function in ("median", "min", "max", "count") for field in "tilfe"),
+    "percentile(i, 1 / 3)",
+    "percentile(if(i > 1000000, i, null), 0.5)",
+]
+COUNTED = [*(f"approx_count_distinct({field})" for field in SCHEMA), "approx_count_distinct(l + 7 * j)"]
+
+
+def aggregated(texts: list[str], table: pa.Table) -> list[object]:
+    """Our values of aggregates over all rows."""
+    batch = table.combine_chunks().to_batches()[0]
+    reducer = Reducer.of({str(place): text for place, text in enumerate(texts)}, SCHEMA, "test")
+    found = reducer.over(reducer.arguments(batch), np.zeros(1, np.int64), batch.num_rows)
+    return [column[0].as_py() for column in found]
+
+
+def test_aggregates_agree(frame: DataFrame, table: pa.Table) -> None:
+    theirs = frame.selectExpr(*AGGREGATES).collect()[0]
+    wrong = [
+        (text, a, b)
+        for text, a, b in zip(AGGREGATES, aggregated(AGGREGATES, table), theirs, strict=True)
+        if not same(a, b, exact=False)
+    ]
+    assert wrong == []
+
+
+def test_approximate_counts_agree_within_their_errors(frame: DataFrame, table: pa.Table) -> None:
+    theirs = frame.selectExpr(*COUNTED).collect()[0]
+    for text, a, b in zip(COUNTED, aggregated(COUNTED, table), theirs, strict=True):
+        # Spark's own standard error is 5%.
+        assert isinstance(a, int) and abs(a - b) <= 0.15 * b + 1, text
 
 
 def test_an_empty_batch_gives_an_empty_column_of_the_type(table: pa.Table) -> None:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.functions.sketch import EXACT
 from aurora.algebra.windows.reducer import WindowFunction
-from tests.algebra.harness import Arrival, check_agreement
+from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import FUNCTIONS
@@ -25,10 +26,12 @@ NUMBERS = [
     "variance",
     "var_pop",
     "median",
+    "percentile 0.95",
     "sum distinct",
     "avg distinct",
 ]
-ANY = ["count", "min", "max", "first", "last", "count distinct"]
+ANY = ["count", "min", "max", "first", "last", "count distinct", "approx_count_distinct"]
+MORE_NUMBERS = ["percentile 0", "percentile 0.3", "percentile 1"]
 TRUTHS = ["count_if", "bool_and", "bool_or"]
 
 KINDS: dict[str, Any] = {
@@ -45,8 +48,8 @@ KINDS: dict[str, Any] = {
 
 
 def sql(name: str, field: str = "v") -> str:
-    function, _, distinct = name.partition(" ")
-    return f"{function}({distinct} {field})"
+    function, _, more = name.partition(" ")
+    return f"{function}({field}, {more})" if function == "percentile" else f"{function}({more} {field})"
 
 
 def check_against_naive(
@@ -80,7 +83,7 @@ def test_all_at_once(kind: str, data: Any) -> None:
     if kind == "boolean":
         names += TRUTHS
     elif kind in ("tinyint", "int", "bigint", "float", "double"):
-        names += NUMBERS
+        names += [*NUMBERS, *MORE_NUMBERS]
     schema = Schema.parse(f"T int, g int, v {kind}")
 
     def naive(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -104,7 +107,7 @@ def test_alone(name: str, rows: list[Arrival]) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["sum", "avg", "stddev", "median"])
+@pytest.mark.parametrize("name", ["sum", "avg", "stddev", "median", "percentile 0.3"])
 @given(tuples(v=st.one_of(st.floats(-1e9, 1e9), st.sampled_from([1e16, -1e16, 0.1]), st.none())))
 def test_doubles_do_not_depend_on_cuts(name: str, rows: list[Arrival]) -> None:
     schema = Schema.parse("T int, g int, v double")
@@ -147,6 +150,33 @@ def test_expressions_over_functions(rows: list[Arrival]) -> None:
 
     texts = {"wide": "max(v) - min(v)", "total": "sum(2 * v + 1)", "busy": "count(*) > 2", "max": "max(v)"}
     check_against_naive(rows, schema, texts, naive)
+
+
+@pytest.mark.parametrize("text", [*map(sql, [*ANY, *NUMBERS]), "min_by(v, T)", "max_by(T, v)"])
+def test_every_function_is_summed_up_by_pane(text: str) -> None:
+    schema = Schema.parse("T int, g int, v int")
+    box = Aggregate.of({"f": text}, Order("T", group_by=("g",)), 600, 200, schema, align=True)
+    rows = [(0, {"T": i, "g": i % 2, "v": i % 7}) for i in range(900)]
+    ran = run_kernel(box, rows, (schema,), 100, ends=False)
+    # The panes that begin at 400, 600 and 800, of two groups.
+    assert rows_kept(ran.stored)["windows"] == 2 * 3
+
+
+@pytest.mark.parametrize("kind", ["bigint", "string", "double"])
+@pytest.mark.parametrize("different", [1, EXACT, EXACT + 1, 2000, 20_000])
+def test_many_different_values_are_counted_nearly(kind: str, different: int) -> None:
+    schema = Schema.parse(f"T int, v {kind}")
+    box = Aggregate.of({"n": "approx_count_distinct(v)"}, Order("T"), 100, 50, schema, align=True)
+    convert: Any = {"bigint": int, "string": str, "double": lambda number: number / 7}[kind]
+    rows: list[Arrival] = [
+        (0, {"T": 200 + i * 50 // different, "v": convert(i % different)}) for i in range(2 * different)
+    ]
+    whole = run_kernel(box, rows, (schema,), 10**6).ports["1"]
+    assert run_kernel(box, rows, (schema,), different // 3 + 1).ports["1"] == whole
+    # All values come from 200 to 249, and once more from 250 to 299.
+    assert [row["T"] for _, row in whole] == [150, 200, 250]
+    allowed = 0.0 if different <= EXACT else 0.05
+    assert all(abs(row["n"] / different - 1) <= allowed for _, row in whole)
 
 
 @given(tuples(v=st.integers(-9, 9)), st.sampled_from([0, 2, 30]))

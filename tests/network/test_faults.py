@@ -16,6 +16,7 @@ outputs:
   out: {from: b}
 """
 COUNT = 'aggregate: {n: "count(*)"}, from: reports'
+TOP = "from: reports, order: {on: Time}, size: 5"
 SIDES = "left: reports, right: reports"
 ORDERS = "left_order: {on: Time}, right_order: {on: Time}"
 USER = 'user: "math:sqrt", inputs: {a: reports}'
@@ -105,7 +106,33 @@ BOXES: dict[str, tuple[str, ...]] = {
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: soon}}": ("timeout: 'soon' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 0s}}": ("timeout must be above 0",),
+    # Tops.
+    'b: {top: {k: 1, by: "Pos"}, from: reports, size: 5}': ("box b: a top needs 'order'",),
+    f'b: {{top: {{k: 0, by: "Pos"}}, {TOP}}}': ("box b (from reports): k is how many", "from 1 to", "found 0"),
+    f'b: {{top: {{k: two, by: "Pos"}}, {TOP}}}': ("box b (from reports): top: k is how many", "found 'two'"),
+    f'b: {{top: {{k: 1e3, by: "Pos"}}, {TOP}}}': ("top: k is how many tuples", "found '1000.0'"),
+    f'b: {{top: {{k: 99999999999999999999, by: "Pos"}}, {TOP}}}': ("k is how many tuples", "1,000,000"),
+    f'b: {{top: {{k: 1, buy: "Pos"}}, {TOP}}}': ("box b (from reports): top has no 'buy'; write {k: 3, by:",),
+    f"b: {{top: {{k: 1}}, {TOP}}}": ("box b (from reports): top needs k and by",),
+    f"b: {{top: 3, {TOP}}}": ("box b (from reports): top: expects a mapping, found '3'",),
+    f"b: {{top: {{k: 1, by: []}}, {TOP}}}": ("needs an expression to choose by",),
+    f"b: {{top: {{k: 1, by: [3]}}, {TOP}}}": ("top: by is a text", "found '[3]'"),
+    f'b: {{top: {{k: 1, by: "Posn DESC"}}, {TOP}}}': ("box b (from reports): by: unknown field 'Posn'", "Sid, Time"),
+    f'b: {{top: {{k: 1, by: "Pos DOWN"}}, {TOP}}}': ("box b (from reports): by: syntax error",),
+    f'b: {{top: {{k: 1, by: "Pos", ties: 2}}, {TOP}}}': ("top: ties is true or false, found '2'",),
+    f'b: {{top: {{k: 1, by: "Pos", rank: Sid}}, {TOP}}}': ("have a field Sid already; write rank:",),
+    f'b: {{top: {{k: 1, by: "Pos", start: Time}}, {TOP}}}': ("have a field Time already; write start:",),
+    f'b: {{top: {{k: 1, by: "Pos", rank: window_start}}, {TOP}}}': ("one name, window_start; rename one",),
+    f'b: {{top: {{k: 1, by: "Pos", rank: null}}, {TOP}}}': ("top: rank is the name of a field, found 'None'",),
+    f'b: {{top: {{k: 1, by: "Pos", rank: "#x"}}, {TOP}}}': ("box b (from reports): top: field '#x'", "rename it"),
+    'b: {top: {k: 1, by: "Pos"}, from: reports, order: {on: Time}, size: all}': ("a top needs windows that end",),
     # Window functions.
+    'b: {aggregate: {n: "percentile(Pos)"}, from: reports, order: {on: Time}, size: 5}': ("takes 2 arguments",),
+    'b: {aggregate: {n: "percentile(Pos, 95)"}, from: reports, order: {on: Time}, size: 5}': (
+        "box b (from reports)", "a number between 0 and 1", "percentile(Pos, 0.95)",
+    ),
+    'b: {aggregate: {n: "percentile(Pos, Sid)"}, from: reports, order: {on: Time}, size: 5}': ("between 0 and 1",),
+    'b: {aggregate: {n: "percentile(Word, 0.5)"}, from: words, order: {on: At}, size: 5s}': ("needs a number",),
     "b: {aggregate: {}, from: reports, order: {on: Time}, size: 5}": ("needs one function or more",),
     'b: {aggregate: {n: "cuont(*)"}, from: reports, order: {on: Time}, size: 5}': ("'cuont'", "count?"),
     'b: {aggregate: {n: "Pos"}, from: reports, order: {on: Time}, size: 5}': ("'Pos' stands outside an aggregate",),

@@ -152,6 +152,10 @@ FUNCTIONS = st.dictionaries(
     st.sampled_from(["count(*)", "max(Pos)", "avg(Pos) + 1", "count(DISTINCT Name)"]),
     min_size=1,
 )
+TOPS = st.fixed_dictionaries(
+    {"k": st.integers(1, 9), "by": st.sampled_from(["Pos DESC", "upper(Name)", ["Sid", "Time - 3 DESC"]])},
+    optional={"ties": st.booleans(), "rank": st.just("place"), "start": st.sampled_from(["since", "x y"])},
+)
 TIMEOUTS = st.sampled_from(["5s", "250ms"])
 PREDICATES = st.sampled_from(
     ["Pos >= 30", "Name = 'it''s' OR Sid IS NULL", "Time % 2 = 0", "At > '2003-01-06'"]
@@ -168,7 +172,19 @@ OPTIONS = st.one_of(
 def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Stream, name: str) -> Stream:
     kind = draw(
         st.sampled_from(
-            ["filter", "map", "union", "bsort", "aggregate", "join", "lookup", "resample", "wait", "user"]
+            [
+                "filter",
+                "map",
+                "union",
+                "bsort",
+                "aggregate",
+                "top",
+                "join",
+                "lookup",
+                "resample",
+                "wait",
+                "user",
+            ]
         )
     )
     orders: dict[str, Any] = {
@@ -190,6 +206,9 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         options = draw(OPTIONS)
         size = draw(st.integers(1, 60))
         return stream.aggregate(draw(FUNCTIONS), order=draw(ORDERS), size=size, name=name, **options)
+    if kind == "top":
+        size = draw(st.integers(1, 60))
+        return stream.top(draw(TOPS), order=draw(ORDERS), size=size, name=name, **draw(OPTIONS))
     if kind == "join":
         return stream.join(other, "left.Sid = right.Sid AND left.Pos > right.Pos", name=name, **orders)
     if kind == "lookup":

@@ -62,12 +62,15 @@ def root(value: float | None) -> float | None:
     return None if value is None else math.sqrt(value)
 
 
-def median(values: list[Any]) -> float | None:
+def percentile(values: list[Any], share: float) -> float | None:
+    """Between two values what lies there on a straight line (percentile_cont)."""
     values = sorted((float(value) for value in present(values)), key=size_key)
     if not values:
         return None
-    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
-    return low if len(values) % 2 else low / 2 + high / 2
+    place = (len(values) - 1) * share
+    below, above = math.floor(place), math.ceil(place)
+    low, high = values[below], values[above]
+    return low if below == above or low == high else (above - place) * low + (place - below) * high
 
 
 def smallest(values: list[Any]) -> Any:
@@ -96,7 +99,13 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
     "stddev_pop": lambda values: root(spread(values, 0)),
     "variance": lambda values: spread(values, 1),
     "var_pop": lambda values: spread(values, 0),
-    "median": median,
+    "median": lambda values: percentile(values, 0.5),
+    "percentile 0.95": lambda values: percentile(values, 0.95),
+    "percentile 0": lambda values: percentile(values, 0.0),
+    "percentile 1": lambda values: percentile(values, 1.0),
+    "percentile 0.3": lambda values: percentile(values, 0.3),
+    # So few values as there are in a test are counted exactly.
+    "approx_count_distinct": lambda values: len(distinct(present(values))),
     "count distinct": lambda values: len(distinct(present(values))),
     "sum distinct": lambda values: total(distinct(present(values))),
     "avg distinct": lambda values: mean(distinct(present(values))),

@@ -7,5 +7,6 @@ from aurora.algebra.expressions.aggregates import (
     parse_aggregates,
 )
 from aurora.algebra.expressions.expression import Expression
+from aurora.algebra.expressions.sorting import SortKey
 
-__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "Expression", "parse_aggregates"]
+__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "Expression", "SortKey", "parse_aggregates"]

@@ -22,13 +22,17 @@ __all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "parse_aggregat
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """One aggregate: `argument` is None for count(*), `order` is the second argument of min_by and max_by."""
+    """One aggregate: `argument` is None for count(*).
+
+    `order` is the second argument of min_by and max_by, `share` that of percentile.
+    """
 
     function: str
     argument: Expression | None
     distinct: bool
     type: pa.DataType
     order: Expression | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,8 @@ AGGREGATES: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
     "variance": number(lambda arrow: DOUBLE),
     "var_pop": number(lambda arrow: DOUBLE),
     "median": number(lambda arrow: DOUBLE),
+    "percentile": number(lambda arrow: DOUBLE),
+    "approx_count_distinct": lambda arrow: BIGINT,
     "bool_and": truth(BOOLEAN),
     "bool_or": truth(BOOLEAN),
     "count_if": truth(BIGINT),
@@ -91,7 +97,8 @@ ALIASES = {
 
 DISTINCT = ("count", "sum", "avg")
 # DISTINCT changes nothing for these, so it is dropped.
-INDIFFERENT = ("min", "max", "bool_and", "bool_or")
+INDIFFERENT = ("min", "max", "bool_and", "bool_or", "approx_count_distinct")
+WITH_TWO = ("min_by", "max_by", "percentile")
 
 
 def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExpression:
@@ -137,12 +144,13 @@ class Calls:
             args = list(args[0].expressions)
         if name == "count" and not distinct and (not args or args[0].key == "star"):
             return AggregateCall("count", None, False, BIGINT)
-        wanted = 2 if name in ("min_by", "max_by") else 1
+        wanted = 2 if name in WITH_TWO else 1
         if len(args) != wanted:
             raise AuroraError(
                 f"{name} takes {wanted} argument{'s' * (wanted - 1)}, found {len(args)} in '{source(node)}'"
             )
         argument, *order = (self.argument(each) for each in args)
+        share = None if name != "percentile" else self.share(order.pop(), node)
         for each in (argument, *order):
             if is_struct(each.type) and (name != "count" or distinct):
                 raise AuroraError(f"{name} takes fields of a struct, not the struct, in '{source(node)}'")
@@ -154,7 +162,8 @@ class Calls:
             raise AuroraError(
                 f"DISTINCT goes with {', '.join(DISTINCT)}, not with {name} in '{source(node)}'"
             )
-        return AggregateCall(name, argument, distinct and name in DISTINCT, result, *order)
+        kept = distinct and name in DISTINCT
+        return AggregateCall(name, argument, kept, result, order[0] if order else None, share)
 
     def argument(self, node: "exp.Expression") -> Expression:
         from aurora.algebra.expressions.resolve import Resolver
@@ -163,6 +172,18 @@ class Calls:
         if tree.type == VOID:
             raise AuroraError(f"'{source(node)}' has no type: write CAST(NULL AS type)")
         return Expression(source(node), tree)
+
+    def share(self, given: Expression, node: "exp.Expression") -> float:
+        """The constant between 0 and 1 that a percentile is asked for with."""
+        share = None
+        if not given.fields and given.type in NUMBERS:
+            share = given.evaluate(pa.record_batch({"": [0]}))[0].as_py()
+        if share is None or not 0 <= share <= 1:
+            raise AuroraError(
+                f"percentile takes a number between 0 and 1 behind the value, found {given.text} in "
+                f"'{source(node)}': write for example percentile({source(node.expressions[0])}, 0.95)"
+            )
+        return float(share)
 
 
 def source(node: "exp.Expression") -> str:

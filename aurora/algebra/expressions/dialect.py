@@ -14,7 +14,7 @@ from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES
 from aurora.errors import AuroraError
 
-__all__ = ["Positive", "source", "syntax_tree", "typed"]
+__all__ = ["Positive", "ordered_tree", "source", "syntax_tree", "typed"]
 
 # The parser goes about 20 calls deep for each bracket.
 DEEPEST = 15_000
@@ -48,6 +48,9 @@ def parse_trim(parser: Any) -> exp.Expression:
 
 class Language(Spark):
     """Spark's dialect without sqlglot's own reading of functions: `rules` says what a function means."""
+
+    # So that NULLS FIRST is told from nothing.
+    NULL_ORDERING = "nulls_are_last"
 
     class Tokenizer(Spark.Tokenizer):
         # Since Spark 4 a doubled quote inside a string stands for one.
@@ -97,12 +100,20 @@ BITWISE = (
 )
 
 
-def syntax_tree(text: str) -> exp.Expression:
+def ordered_tree(text: str) -> tuple[exp.Expression, bool]:
+    """The tree of an expression with ASC or DESC behind it, and whether it was DESC."""
+    tree = syntax_tree(text, exp.Ordered)
+    if tree.args.get("nulls_first") or tree.args.get("with_fill"):
+        raise AuroraError(f"{shown(text)}: behind the expression goes ASC or DESC; nulls come last")
+    return tree.this, bool(tree.args.get("desc"))
+
+
+def syntax_tree(text: str, kind: Any = exp.Condition) -> exp.Expression:
     """The tree of an expression; fails with the place of the fault."""
     if not text.strip():
         raise AuroraError("the expression is empty: write one, for example Pos > 3")
     try:
-        tree = cast(exp.Expression, sqlglot.parse_one(text, read=Language, into=exp.Condition))
+        tree = cast(exp.Expression, sqlglot.parse_one(text, read=Language, into=kind))
     except ParseError as fault:
         raise AuroraError(syntax_fault(text, fault)) from None
     except SqlglotError:

@@ -40,7 +40,11 @@ class Reducer:
     user: WindowFunction | None = None
 
     @classmethod
-    def of(cls, functions: Mapping[str, str] | WindowFunction, schema: Schema, where: str) -> "Reducer":
+    def of(
+        cls, functions: "Mapping[str, str] | WindowFunction | Reducer", schema: Schema, where: str
+    ) -> "Reducer":
+        if isinstance(functions, Reducer):
+            return functions
         if isinstance(functions, WindowFunction):
             return cls(schema, (), functions)
         if not functions:

@@ -4,8 +4,9 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import AggregateCall
 from aurora.algebra.windows.functions.choices import By, Edge, Extreme
-from aurora.algebra.windows.functions.collections import Distinct, Median
+from aurora.algebra.windows.functions.collections import Distinct, Percentile
 from aurora.algebra.windows.functions.function import Function
+from aurora.algebra.windows.functions.sketch import ApproximateDistinct
 from aurora.algebra.windows.functions.sums import Count, Spread, Sum
 
 __all__ = ["Function", "function_of"]
@@ -26,8 +27,10 @@ def function_of(call: AggregateCall) -> Function:
             return Spread(root=call.function == "stddev", sample=True)
         case "stddev_pop" | "var_pop":
             return Spread(root=call.function == "stddev_pop", sample=False)
-        case "median":
-            return Median()
+        case "median" | "percentile":
+            return Percentile(0.5 if call.share is None else call.share)
+        case "approx_count_distinct":
+            return ApproximateDistinct()
         case "min_by" | "max_by":
             return By(largest=call.function == "max_by")
     raise ValueError(f"no window function computes {call.function}")

@@ -12,30 +12,40 @@ from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions.function import Function, fill_nulls, to_floats, to_valid
 from aurora.algebra.windows.functions.sums import Count
 
-__all__ = ["Distinct", "Median"]
+__all__ = ["Distinct", "Percentile", "from_lists", "join_lists", "single_lists", "to_lists"]
 
 
 @dataclass(frozen=True)
-class Median(Function):
-    """The values of each run, as a list."""
+class Percentile(Function):
+    """percentile(x, p), and median(x) as percentile(x, 0.5): the values of each run, as a list.
+
+    What lies between two values is interpolated, as SQL's percentile_cont does.
+    """
+
+    share: float
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        return [_single_lists(pa.array(to_floats(arguments[0])), to_valid(arguments[0]))]
+        return [single_lists(pa.array(to_floats(arguments[0])), to_valid(arguments[0]))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
-        return [_join_lists(columns[0], starts)]
+        return [join_lists(columns[0], starts)]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
-        values, owner, lengths = _from_lists(columns[0])
+        values, owner, lengths = from_lists(columns[0])
         numbers = np.asarray(values.to_numpy(zero_copy_only=False))
         order = np.lexsort((order_codes(numbers), owner))
-        begins = np.cumsum(lengths) - lengths
         some = np.flatnonzero(lengths)
-        low = order[begins[some] + (lengths[some] - 1) // 2]
-        high = order[begins[some] + lengths[some] // 2]
-        middle = np.zeros(len(lengths))
-        middle[some] = np.where(low == high, numbers[low], numbers[low] / 2 + numbers[high] / 2)
-        return pa.array(middle, mask=lengths == 0)
+        begins = (np.cumsum(lengths) - lengths)[some]
+        place = (lengths[some] - 1) * self.share
+        below, above = np.floor(place), np.ceil(place)
+        low = numbers[order[begins + below.astype(np.int64)]]
+        high = numbers[order[begins + above.astype(np.int64)]]
+        result = np.zeros(len(lengths))
+        # Infinite values that meet have no middle: NaN, and no warning.
+        with np.errstate(invalid="ignore"):
+            between = (above - place) * low + (place - below) * high
+        result[some] = np.where((low == high) | (below == above), low, between)
+        return pa.array(result, mask=lengths == 0)
 
 
 @dataclass(frozen=True)
@@ -48,11 +58,11 @@ class Distinct(Function):
         column = arguments[0]
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
-        return [_single_lists(fill_nulls(column) if orderable(column.type) else column, to_valid(column))]
+        return [single_lists(fill_nulls(column) if orderable(column.type) else column, to_valid(column))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
-        lists = _join_lists(columns[0], starts)
-        values, owner, _ = _from_lists(lists)
+        lists = join_lists(columns[0], starts)
+        values, owner, _ = from_lists(lists)
         codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
         order = np.lexsort((codes, owner))
         firsts, _ = find_runs(owner[order], codes[order])
@@ -60,10 +70,10 @@ class Distinct(Function):
             return [lists]
         # The sort keeps the order of equals, so that the first of them stays.
         kept = np.sort(order[firsts])
-        return [_to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
+        return [to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
-        values, _, lengths = _from_lists(columns[0])
+        values, _, lengths = from_lists(columns[0])
         if isinstance(self.of, Count):
             return pa.array(lengths)
         some = lengths > 0
@@ -72,26 +82,26 @@ class Distinct(Function):
         return self.of.over([values], starts, len(values)).take(pa.array(places, mask=~some))
 
 
-def _single_lists(values: pa.Array, valid: Ints) -> pa.Array:
+def single_lists(values: pa.Array, valid: Ints) -> pa.Array:
     """Each value as a list of one, of none where it is not valid."""
     offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values.filter(pa.array(valid == 1)))
 
 
-def _join_lists(lists: pa.Array, starts: Ints) -> pa.Array:
+def join_lists(lists: pa.Array, starts: Ints) -> pa.Array:
     """The lists of each run as one."""
-    values, _, lengths = _from_lists(lists)
+    values, _, lengths = from_lists(lists)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     offsets = np.append(ends[starts], ends[-1]) if len(starts) else np.zeros(1)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
-def _from_lists(lists: pa.Array) -> tuple[pa.Array, Ints, Ints]:
+def from_lists(lists: pa.Array) -> tuple[pa.Array, Ints, Ints]:
     """The values of all lists, the list of each, and how many each has."""
     lengths = np.asarray(lists.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
     return lists.flatten(), np.repeat(np.arange(len(lengths)), lengths), lengths
 
 
-def _to_lists(values: pa.Array, owner: Ints, lists: int) -> pa.Array:
+def to_lists(values: pa.Array, owner: Ints, lists: int) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=lists))]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values)
