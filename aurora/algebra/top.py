@@ -98,7 +98,8 @@ class Top(Aggregate):
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
     ) -> Mapping[str, Progress]:
-        return {self.start: known for known in super().progress(port, inputs, clocks).values()}
+        known = super().progress(port, inputs, clocks)
+        return {self.start: known[self.order.on]} if known else {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return super().depth(inputs) + 1
