@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_sides
+from aurora.algebra.needs import Needs, merge, needs_of_order
 from aurora.algebra.operator import Keeps, Partition, Traits
-from aurora.algebra.ordering.admission import Admitted, Bounds, admit, read_bounds, with_order_value
+from aurora.algebra.ordering.admission import Admitted, admit, read_bounds, with_order_value
+from aurora.algebra.ordering.agenda import Agenda
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import (
     are_complete,
@@ -20,16 +21,17 @@ from aurora.algebra.ordering.pairs import (
     match_near,
     pair_predicate,
 )
+from aurora.algebra.ordering.passing import Waiting, are_passed
 from aurora.algebra.ordering.progress import Progress
-from aurora.algebra.ordering.values import beyond, to_values
+from aurora.algebra.ordering.sides import Side, Tuples
+from aurora.algebra.ordering.values import to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
+from aurora.algebra.unmatched import PAIRS_ONLY, SIDES, Unmatched
 
 __all__ = ["Join"]
-
-SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Join:
     """For tuples in order, t of the left and u of the right: t ++ u where |t.A - u.B| <= size and P.
 
     A pair comes out when the later of the two arrives. `equal` are the fields that P wants equal; a tuple is
-    forgotten when no tuple of the other side that may still come can be near it.
+    forgotten when no tuple of the other side that may still come can be near it. If it has met none until then, it is
+    `unmatched`, and comes out by the arrival that ruled a partner out, before the pairs of that arrival.
 
     >>> reports = Schema.parse("Sid int, Time int, Pos int")
     >>> order = Order("Time")
@@ -55,6 +58,7 @@ class Join:
     size: Any
     left_order: Order
     right_order: Order
+    unmatched: Unmatched = PAIRS_ONLY
 
     @classmethod
     def of(
@@ -66,15 +70,17 @@ class Join:
         left: Schema,
         right: Schema,
         where: str = "join",
+        unmatched: Unmatched = PAIRS_ONLY,
     ) -> "Join":
         left_order.check(left, f"{where}, left")
         right_order.check(right, f"{where}, right")
         check_reach(size, (left_order, left), (right_order, right), where)
-        return cls(left, right, pair_predicate(predicate, left, right, where), size, left_order, right_order)
+        parsed = pair_predicate(predicate, left, right, where)
+        return cls(left, right, parsed, size, left_order, right_order, unmatched)
 
     @cached_property
     def outputs(self) -> dict[str, Schema]:
-        return {"1": joined_schema(self.left, self.right)}
+        return {"1": self.unmatched.schema(self.left, self.right)}
 
     @cached_property
     def equal(self) -> tuple[tuple[str, str], ...]:
@@ -94,12 +100,10 @@ class Join:
         return Traits()
 
     def keeps(self, port: str) -> Keeps:
-        names = self.outputs[port].names
-        sides = (self.left.names, names[: len(self.left)]), (self.right.names, names[len(self.left) :])
-        return tuple(dict(zip(own, given, strict=True)) for own, given in sides)
+        return self.unmatched.keeps(self.left, self.right)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
-        left, right = needs_of_sides(self.left, self.right, self.predicate, given)
+        left, right = self.unmatched.needs(self.left, self.right, self.predicate, given)
         return merge(left, needs_of_order(self.left_order)), merge(right, needs_of_order(self.right_order))
 
     def progress(
@@ -108,7 +112,7 @@ class Join:
         return {}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return 2 * max(inputs) + 1
+        return 2 * max(inputs) + (3 if self.unmatched.sides else 1)
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         depth = max(train.depth for train in inputs)
@@ -118,18 +122,52 @@ class Join:
         ]
         admitted = [self._admit(side, trains, turn) for side in (0, 1)]
         # What P wants equal and is null matches nothing: such tuples need not be kept.
-        new = [
-            each.train.filter(are_complete(each.train.rows, self._pairing_fields(side)))
-            for side, each in enumerate(admitted)
+        complete = [
+            are_complete(each.train.rows, self._pairing_fields(side)) for side, each in enumerate(admitted)
         ]
-        pairing = self._pairing_groups(new, turn)
-        sides = [_Side.of(side, new[side], pairing) for side in (0, 1)]
-        left, right = sides
-        found = [self._pairs(left.new, right.all), self._pairs(left.old, right.new)]
-        for side in (0, 1):
-            alive = self._are_alive(side, sides[side].all, pairing, admitted[1 - side])
-            sides[side].all.filter(alive & (not turn.moment.end)).store(pairing, SIDES[side])
+        new = [each.train.filter(mask) for each, mask in zip(admitted, complete, strict=True)]
+        agendas = [self._agenda(side, admitted[1 - side], turn) for side in (0, 1)]
+        pairing = self._pairing_groups(new, agendas, turn)
+        left, right = sides = [
+            Side.of(new[side], pairing.numbers[side], pairing.rows(SIDES[side]), self._watches(side))
+            for side in (0, 1)
+        ]
+        found = self._meet(left, right)
+        for side, own in enumerate(sides):
+            found += self._let_go(side, own, pairing, admitted[1 - side], agendas[side], turn)
+            if own.watched and not complete[side].all():
+                alone = admitted[side].train.filter(~complete[side])
+                found.append(self._alone(side, alone, alone.keys))
         return {"1": Train.concat(found).arrange()}
+
+    def _meet(self, left: Side, right: Side) -> list[Train]:
+        """The pairs of which at least one tuple is new."""
+        found = []
+        for lefts, rights, from_left, from_right in (
+            (left.new, right.all, len(left.old), 0),
+            (left.old, right.new, 0, len(right.old)),
+        ):
+            pairs, i, j = self._pairs(lefts, rights)
+            left.met[from_left + i] = True
+            right.met[from_right + j] = True
+            found.append(pairs)
+        return [] if self.unmatched.alone else found
+
+    def _let_go(
+        self, side: int, own: Side, pairing: Groups, other: Admitted, agenda: Agenda | None, turn: Turn
+    ) -> list[Train]:
+        """Keeps the tuples of a side that may still meet a partner; gives the others, where they met none."""
+        waiting = self._waiting(side, own, pairing, other)
+        gone = waiting.are_in_vain(other, self.size) | turn.moment.end
+        own.store(pairing, SIDES[side], ~gone)
+        if agenda is not None:
+            begin = waiting.old + np.flatnonzero(~(gone | own.met)[waiting.old :])
+            keys = pairing.columns(own.all.group[begin])
+            agenda.store(waiting.group[begin], keys, waiting.value[begin])
+        if not own.watched:
+            return []
+        alone = np.flatnonzero(gone & ~own.met)
+        return [self._alone(side, own.all.train.take(alone), waiting.since(alone, other, self.size))]
 
     @property
     def _orders(self) -> tuple[Order, Order]:
@@ -147,16 +185,34 @@ class Join:
     def _pairing_fields(self, side: int) -> tuple[str, ...]:
         return tuple(pair[side] for pair in self.equal)
 
-    def _pairing_groups(self, new: list[Train], turn: Turn) -> Groups:
+    def _watches(self, side: int) -> bool:
+        return side in self.unmatched.sides
+
+    def _agenda(self, side: int, other: Admitted, turn: Turn) -> Agenda | None:
+        """The agenda of a side whose tuples must be called when a group of the other passes them.
+
+        At the end all are looked at. A group that P ties to one key meets its tuples whenever it moves.
+        """
+        others, group_by = self._pairing_fields(1 - side), self._orders[1 - side].group_by
+        tied = len(others) == len(group_by) and set(others) == set(group_by)
+        if tied or turn.moment.end or not self._watches(side) or self._fields(side) is None:
+            return None
+        return Agenda.read(other, self.size)
+
+    def _pairing_groups(self, new: list[Train], agendas: list[Agenda | None], turn: Turn) -> Groups:
         """The tuples of both sides by the fields that P wants equal."""
         names = [self._pairing_fields(side) for side in (0, 1)]
         streams = [(train.rows, own) for train, own in zip(new, names, strict=True)]
-
+        for agenda in agendas:
+            if agenda is not None and agenda.called is not None:
+                streams.append((agenda.called, agenda.called.schema.names))
+        # A tuple that has met nobody comes out in the turn that passes it, so it is never there to be swept.
         sweep = {SIDES[side]: partial(self._are_needed, side, turn) for side in (0, 1)}
-        return turn.state.groups("tuples", names[0], *streams, sweep=sweep)
+        everything = turn.moment.end and bool(self.unmatched.sides)
+        return turn.state.groups("tuples", names[0], *streams, everything=everything, sweep=sweep)
 
-    def _pairs(self, lefts: "_Tuples", rights: "_Tuples") -> Train:
-        """All matches, each at the place of the one that came later, then of the other."""
+    def _pairs(self, lefts: Tuples, rights: Tuples) -> tuple[Train, Ints, Ints]:
+        """All matches, each at the place of the one that came later, then of the other; and their positions."""
         left, right = lefts.train, rights.train
         i, j = match_near(
             (lefts.group, to_values(left.rows.column(self.left_order.on))),
@@ -171,15 +227,22 @@ class Join:
                 i, j = i[good], j[good]
                 rows_left, rows_right = rows_left.take(pa.array(good)), rows_right.take(pa.array(good))
         rows = pa.RecordBatch.from_arrays(
-            [*rows_left.columns, *rows_right.columns], schema=self.outputs["1"].arrow()
+            [*rows_left.columns, *rows_right.columns], schema=joined_schema(self.left, self.right).arrow()
         )
         # Of one arrival, the left tuples come before the right ones.
         later = left.keys[0, i] > right.keys[0, j]
         cause = np.where(later, left.keys[:, i], right.keys[:, j])
         partner = np.where(later, right.keys[:, j], left.keys[:, i])
         arrived = np.minimum(left.arrived[i], right.arrived[j])
+        if self.unmatched.sides:
+            return Train(rows, arrived, _placed(cause, 1, partner)), i, j
         # The line that names the input is the same for all partners.
-        return Train(rows, arrived, np.concatenate([cause, np.delete(partner, 1, axis=0)]))
+        return Train(rows, arrived, np.concatenate([cause, np.delete(partner, 1, axis=0)])), i, j
+
+    def _alone(self, side: int, train: Train, since: Ints) -> Train:
+        """Tuples without a partner, each at the place of the arrival that ruled one out, then at its own."""
+        rows = self.unmatched.rows(side, train.rows, self.left, self.right)
+        return Train(rows, train.arrived, _placed(since, 0, train.keys))
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
@@ -187,23 +250,16 @@ class Join:
         named = {pair[1 - side]: pair[side] for pair in self.equal}
         return tuple(named[field] for field in other) if all(field in named for field in other) else None
 
-    def _are_alive(self, side: int, tuples: "_Tuples", pairing: Groups, other: Admitted) -> Mask:
-        """Which tuples of a side a later one of the other side could still match."""
+    def _waiting(self, side: int, own: Side, pairing: Groups, other: Admitted) -> Waiting:
+        """The tuples of a side, each with the group of the other side that may bring its partners."""
         fields = self._fields(side)
-        if fields is None or len(tuples) == 0:
-            return np.ones(len(tuples), bool)
-        places = [self._pairing_fields(side).index(field) for field in fields]
-        group = other.groups.find([pairing.keys[place] for place in places])
-        if not fields:
-            group = np.zeros(len(pairing), np.int64)
-        return self._within_reach(side, tuples.train.rows, group[tuples.group], other.after)
-
-    def _within_reach(self, side: int, rows: pa.RecordBatch, group: Ints, bounds: Bounds) -> Mask:
-        bound, known = bounds
-        if len(bound) == 0:
-            return np.ones(rows.num_rows, bool)
-        value = to_values(rows.column(self._orders[side].on))
-        return ~((group >= 0) & known[group] & beyond(bound[group], value, self.size))
+        group = np.full(len(pairing), -1, np.int64)
+        if fields is not None and len(own.all):
+            places = [self._pairing_fields(side).index(field) for field in fields]
+            found = other.groups.find([pairing.keys[place] for place in places])
+            group = found if fields else np.zeros(len(pairing), np.int64)
+        value = to_values(own.all.train.rows.column(self._orders[side].on))
+        return Waiting(own.all.train, value, group[own.all.group], len(own.old))
 
     def _are_needed(self, side: int, turn: Turn, rows: pa.RecordBatch) -> Mask:
         """Which rows of a side the other one had not passed when the turn began.
@@ -215,40 +271,10 @@ class Join:
             return np.ones(rows.num_rows, bool)
         stored = turn.state.as_stored()
         other = stored.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
-        return self._within_reach(side, rows, other.numbers[0], read_bounds(order, other))
+        value = to_values(rows.column(self._orders[side].on))
+        return ~are_passed(value, other.numbers[0], read_bounds(order, other), self.size)
 
 
-@dataclass(frozen=True)
-class _Tuples:
-    """Tuples of one side, and for each the number of its pairing group."""
-
-    train: Train
-    group: Ints
-
-    def __len__(self) -> int:
-        return len(self.group)
-
-    def filter(self, mask: Mask) -> "_Tuples":
-        return self if mask.all() else _Tuples(self.train.filter(mask), self.group[mask])
-
-    def store(self, groups: Groups, part: str) -> None:
-        groups.put(part, self.group, self.train.pack())
-
-
-@dataclass(frozen=True)
-class _Side:
-    """The tuples of one side: those kept so far, those of this turn, and all of them."""
-
-    old: _Tuples
-    new: _Tuples
-    all: _Tuples
-
-    @staticmethod
-    def of(side: int, train: Train, pairing: Groups) -> "_Side":
-        new = _Tuples(train, pairing.numbers[side])
-        stored = pairing.rows(SIDES[side])
-        if stored is None:
-            return _Side(_Tuples(train.filter(np.zeros(len(train), bool)), new.group[:0]), new, new)
-        old = _Tuples(Train.unpack(stored[1]), stored[0])
-        both = Train.concat([old.train, train])
-        return _Side(old, new, _Tuples(both, np.concatenate([old.group, new.group])))
+def _placed(cause: Ints, line: int, own: Ints) -> Ints:
+    """Keys of rows: what brought them forth, a line that tells pairs from others, and where they stand themselves."""
+    return np.concatenate([cause, np.full((1, cause.shape[1]), line, np.int64), own])

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs, needs_of_sides
+from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
+from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["Lookup"]
 
@@ -23,7 +24,8 @@ __all__ = ["Lookup"]
 class Lookup:
     """Each tuple of the stream with every row of the table that satisfies P, in the order of the table.
 
-    The table's rows are given when the network is bound to its sources; until then there are none.
+    The table's rows are given when the network is bound to its sources; until then there are none. A tuple of the
+    stream that no row fits is `unmatched` at once.
 
     >>> from dataclasses import replace
     >>> reports, soldiers = Schema.parse("Sid int, Pos int"), Schema.parse("Sid int, Name string")
@@ -39,18 +41,29 @@ class Lookup:
     table_is_left: bool
     predicate: Expression
     rows: pa.RecordBatch | None = None
+    unmatched: Unmatched = PAIRS_ONLY
 
     @classmethod
     def of(
-        cls, predicate: str, stream: Schema, table: Schema, table_is_left: bool = False, where: str = "join"
+        cls,
+        predicate: str,
+        stream: Schema,
+        table: Schema,
+        table_is_left: bool = False,
+        where: str = "join",
+        unmatched: Unmatched = PAIRS_ONLY,
     ) -> "Lookup":
         left, right = (table, stream) if table_is_left else (stream, table)
-        return cls(stream, table, table_is_left, pair_predicate(predicate, left, right, where))
+        parsed = pair_predicate(predicate, left, right, where)
+        return cls(stream, table, table_is_left, parsed, unmatched=unmatched)
 
     @cached_property
     def outputs(self) -> dict[str, Schema]:
-        left, right = (self.table, self.stream) if self.table_is_left else (self.stream, self.table)
-        return {"1": joined_schema(left, right)}
+        return {"1": self.unmatched.schema(*self._sides)}
+
+    @property
+    def _sides(self) -> tuple[Schema, Schema]:
+        return (self.table, self.stream) if self.table_is_left else (self.stream, self.table)
 
     @property
     def partition(self) -> Partition | None:
@@ -61,14 +74,10 @@ class Lookup:
         return Traits(with_table=lambda rows: replace(self, rows=rows))
 
     def keeps(self, port: str) -> Keeps:
-        names = self.outputs[port].names
-        own = names[len(self.table) :] if self.table_is_left else names[: len(self.stream)]
-        return (dict(zip(self.stream.names, own, strict=True)),)
+        return (self.unmatched.keeps(*self._sides)[int(self.table_is_left)],)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
-        if self.table_is_left:
-            return (needs_of_sides(self.table, self.stream, self.predicate, given)[1],)
-        return (needs_of_sides(self.stream, self.table, self.predicate, given)[0],)
+        return (self.unmatched.needs(*self._sides, self.predicate, given)[int(self.table_is_left)],)
 
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
@@ -92,6 +101,16 @@ class Lookup:
             good = np.flatnonzero(self.predicate.matches_pairs(left, right))
             i, j = i[good], j[good]
             left, right = left.take(pa.array(good)), right.take(pa.array(good))
-        rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=self.outputs["1"].arrow())
-        keys = np.concatenate([train.keys[:, i], j[None].astype(np.int64)])
-        return {"1": Train(rows, train.arrived[i], keys).arrange()}
+        found = []
+        if not self.unmatched.alone:
+            schema = joined_schema(*self._sides).arrow()
+            rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=schema)
+            keys = np.concatenate([train.keys[:, i], j[None].astype(np.int64)])
+            found.append(Train(rows, train.arrived[i], keys))
+        if self.unmatched.sides:
+            lone = np.ones(len(train), bool)
+            lone[i] = False
+            alone = train.filter(lone)
+            rows = self.unmatched.rows(int(self.table_is_left), alone.rows, *self._sides)
+            found.append(alone.with_rows(rows).deepen(train.depth + 1))
+        return {"1": Train.concat(found).arrange()}

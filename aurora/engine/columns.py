@@ -77,9 +77,15 @@ def _united(operator: Union, frames: list[DataFrame]) -> dict[str, DataFrame]:
 def _joined(operator: Lookup, frames: list[DataFrame]) -> dict[str, DataFrame]:
     left, right = frames
     left, right = (broadcast(left), right) if operator.table_is_left else (left, broadcast(right))
-    joined = left.alias("left").join(right.alias("right"), expr(operator.predicate.spark_sql()))
+    left, right = left.alias("left"), right.alias("right")
     names = iter(operator.outputs["1"].names)
     sides = [("left", frames[0].columns), ("right", frames[1].columns)]
+    holds, stream = expr(operator.predicate.spark_sql()), int(operator.table_is_left)
+    if operator.unmatched.alone:
+        joined = (left, right)[stream].join((right, left)[stream], holds, "left_anti")
+        sides = [sides[stream]]
+    else:
+        joined = left.join(right, holds, ("left", "right")[stream] if operator.unmatched.sides else "inner")
     fields = (col(f"{side}.{_quoted(name)}").alias(next(names)) for side, own in sides for name in own)
     return {"1": joined.select(*fields)}
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from aurora.algebra.aggregate import Aggregate
+from aurora.algebra.asof import AsOf
 from aurora.algebra.bsort import BSort
 from aurora.algebra.filter import Filter
 from aurora.algebra.gather import Gather
@@ -19,6 +20,7 @@ from aurora.algebra.sessions import Sessions
 from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
+from aurora.algebra.unmatched import SIDES, Unmatched
 from aurora.algebra.user import UserBox
 from aurora.algebra.wait import Wait
 from aurora.algebra.windows.reducer import WindowFunction
@@ -40,7 +42,10 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (frozenset({"from", "order"}), frozenset({"size", "gap", "advance", "timeout", "align"})),
     "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
-    "join": (frozenset({"left", "right"}), frozenset({"size", "keep", "left_order", "right_order"})),
+    "join": (
+        frozenset({"left", "right"}),
+        frozenset({"size", "keep", "left_order", "right_order", "asof", "outer", "anti"}),
+    ),
     "resample": (
         frozenset({"left", "right", "left_order", "right_order"}),
         frozenset({"size", "match", "between"}),
@@ -223,16 +228,33 @@ def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Sc
 def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     if all(static):
         raise AuroraError(f"{where}: both sides are tables; one side must be a stream")
+    asof, predicate, (left, right) = _truth(spec, "asof", where), str(spec["join"]), schemas
+    lone = spec.get("outer"), spec.get("anti")
     if any(static):
         table = static.index(True)
-        return Lookup.of(str(spec["join"]), schemas[1 - table], schemas[table], table == 0, where)
+        if asof:
+            raise AuroraError(
+                f"{where}: asof is for two streams, and the {SIDES[table]} side is a table; leave asof out"
+            )
+        unmatched = Unmatched.of(*lone, where, f"{SIDES[1 - table]} where the {SIDES[table]} side is a table")
+        return Lookup.of(predicate, schemas[1 - table], schemas[table], table == 0, where, unmatched)
+    reach = ("size", "left_order", "right_order")
+    if asof:
+        for key in (*reach, "keep"):
+            if key in spec:
+                raise AuroraError(f"{where}: {key} with asof, where arrival order decides; leave {key} out")
+        return AsOf.of(predicate, left, right, Unmatched.of(*lone, where, "left with asof"), where)
     if "keep" in spec:
+        for key in ("outer", "anti"):
+            if key in spec:
+                raise AuroraError(f"{where}: a join with keep has no '{key}'; write size in place of keep")
         return _kept_join(spec, schemas, where)
-    for key in ("size", "left_order", "right_order"):
+    for key in reach:
         if key not in spec:
-            raise AuroraError(f"{where}: a join of two streams needs '{key}'")
+            raise AuroraError(f"{where}: a join of two streams needs '{key}', or asof: true")
     left_order, right_order, size = _reach(spec, schemas, where)
-    return Join.of(str(spec["join"]), size, left_order, right_order, schemas[0], schemas[1], where)
+    unmatched = Unmatched.of(*lone, where)
+    return Join.of(predicate, size, left_order, right_order, left, right, where, unmatched)
 
 
 def _kept_join(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> Operator:

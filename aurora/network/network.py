@@ -109,7 +109,10 @@ class Stream:
         return self.network.add(name, {**spec, **options})
 
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
-        """Options for a join of two streams: size, left_order, right_order; a table needs none."""
+        """Options for a join of two streams: size, left_order, right_order, or asof=True; a table needs none.
+
+        For what has no partner: outer ("left", "right", "both") or anti ("left", "right").
+        """
         spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
         return self.network.add(name, {**spec, **options})
 

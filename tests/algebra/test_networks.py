@@ -11,7 +11,7 @@ from tests.algebra.harness import CUTS, Arrival, plain
 from tests.algebra.kernels import FIELDS, USERS
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
-from tests.spec import squal
+from tests.spec import joins, squal
 from tests.spec.network import Network as NaiveNetwork
 from tests.spec.top import Top as NaiveTop
 from tests.spec.windows import Aggregate as NaiveAggregate
@@ -32,6 +32,17 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def nothing_missing(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one["g"] is not None and one["g"] == other["g"]
+
+
+class AsOfSum(joins.AsOf):
+    """The left tuple, with what the right one adds to it."""
+
+    def push(self, port: int, row: dict[str, Any], ts: int) -> list[squal.Out]:
+        narrow = {name: row[name] for name in SAME}
+        return [
+            (out, ts, {**found, "v": found["v"] + (found.get("v_right") or 0)})
+            for out, ts, found in super().push(port, narrow, ts)
+        ]
 
 
 def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -> Any:
@@ -73,6 +84,25 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             options = {"size": size, "left_order": loose, "right_order": loose}
             stream.join(other, "left.g = right.g", name=f"{name}x", **options).map(SAME, name=name)
             return squal.Join(nothing_missing, size, plain_loose, plain_loose)
+        case "outer":
+            words = {"outer": "left"}, {"anti": "left"}, {"anti": "right"}
+            word = draw(st.sampled_from(words))
+            options = {
+                "size": size,
+                "left_order": draw(st.sampled_from([loose, order])),
+                "right_order": loose,
+            }
+            stream.join(other, "left.g = right.g", name=f"{name}x", **options, **word).map(SAME, name=name)
+            side, alone = int(word.get("anti") == "right"), "anti" in word
+            sides = joins.Sides(([*SAME], [*SAME]), (("g", "g"),), (side,), alone)
+            left = plain_loose if options["left_order"] is loose else plain_order
+            return joins.OuterJoin(nothing_missing, size, left, plain_loose, sides)
+        case "asof":
+            word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
+            latest = stream.join(other, "left.g = right.g", asof=True, name=f"{name}x", **word)
+            latest.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(v_right, 0)"}, name=name)
+            sides = joins.Sides(([*SAME], [*SAME]), (("g", "g"),), (0,) if word else (), "anti" in word)
+            return AsOfSum(nothing_missing, sides)
         case "wait":
             stream.wait("T", until=other, order=order, name=name)
             return squal.Wait("T", plain_order)
@@ -87,11 +117,13 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
 INPUTS = {
     "union": 2,
     "join": 2,
+    "outer": 2,
+    "asof": 2,
     "wait": 2,
     "resample": 2,
     **{kind: user.inputs for kind, user in USERS.items()},
 }
-ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "top", "wait", "join", *USERS]
+ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "top", "wait", "join", "outer", "asof", *USERS]
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]

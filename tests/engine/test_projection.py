@@ -66,6 +66,21 @@ def inputs(boxes: str, outputs: str, schema: str = EVENT) -> str:
             "{o: m}",
             "bid struct<auction: bigint>, n int",
         ),
+        (
+            "{j: {join: left.n = right.n, left: e, right: f, asof: true, outer: left}, "
+            "m: {map: {a: bid.auction, b: bid_right.price}, from: j}}",
+            "{o: m}",
+            "bid struct<auction: bigint>, n int",
+        ),
+        ("{j: {join: left.n = right.n, left: e, right: f, asof: true, anti: left}, m: {map: {a: bid.price}, from: j}}",
+         "{o: m}", "bid struct<price: bigint>, n int"),
+        ("{j: {join: left.n = right.n, left: f, right: e, asof: true, anti: left}}", "{o: j}", "n int"),
+        (
+            "{j: {join: left.n = right.n, left: f, right: e, size: 1, left_order: {on: n}, right_order: {on: n}, "
+            "anti: right}, m: {map: {a: bid.auction}, from: j}}",
+            "{o: m}",
+            "bid struct<auction: bigint>, n int",
+        ),
         ("{w: {wait: n, from: e, for: f, order: {on: n}}, m: {map: {b: bid.price}, from: w}}", "{o: m}",
          "bid struct<price: bigint>, n int"),
         ("{w: {wait: n, from: f, for: e, order: {on: n}}, m: {map: {b: bid.price}, from: w}}", "{o: m}", "n int"),

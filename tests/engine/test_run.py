@@ -125,6 +125,12 @@ def test_stateless_networks_as_spark_columns_give_the_same_rows(spark: SparkSess
     zoned = both.join(zones, "left.a >= right.low and left.a < right.high", name="zoned")
     network.output("both", both)
     network.output("zoned", zoned)
+    within = "left.a >= right.low and left.a < right.high"
+    network.output("outer", both.join(zones, within, outer="left", name="outer"))
+    network.output("anti", both.join(zones, within, anti="left", name="anti"))
+    turned = "right.a >= left.low and right.a < left.high"
+    network.output("right", zones.join(both, turned, outer="right", name="right"))
+    network.output("others", zones.join(both, turned, anti="right", name="others"))
     rows = [
         {"a": a, "b": b, "c": c}
         for a in (None, 0, 4, 7, -(2**31))
@@ -132,7 +138,7 @@ def test_stateless_networks_as_spark_columns_give_the_same_rows(spark: SparkSess
         for c in (None, "x", "")
     ]
     table = [{"low": 0, "high": 5, "zone": "near"}, {"low": 4, "high": 9, "zone": "far"}]
-    trains: dict[str, list[str]] = {"both": [], "zoned": []}
+    trains: dict[str, list[str]] = {name: [] for name in network.outputs}
     run(
         network,
         {

@@ -153,6 +153,24 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     f'b: {{join: "true", {SIDES}, size: 3, left_order: {{on: "#"}}, right_order: {{on: Time}}}}': ("not '#'",),
     'b: {join: "left.Sid = right.Sid", left: people, right: people}': ("both sides are tables",),
+    f'b: {{join: "true", {SIDES}, asof: true, size: 3}}': (
+        "box b (left reports, right reports): size with asof, where arrival order decides; leave size out",
+    ),
+    f'b: {{join: "true", {SIDES}, asof: true, {ORDERS}}}': ("left_order with asof", "leave left_order out"),
+    f'b: {{join: "true", {SIDES}, asof: 3}}': ("box b (left reports, ", "asof is true or false, found '3'"),
+    f'b: {{join: "true", {SIDES}, asof: true, outer: right}}': ("outer is left with asof, found 'right'",),
+    f'b: {{join: "true", {SIDES}, asof: true, anti: both}}': ("anti is left with asof, found 'both'",),
+    f'b: {{join: "true", {SIDES}, asof: true, outer: left, anti: left}}': ("has both outer and anti", "keep one"),
+    f'b: {{join: "true", {SIDES}, size: 3, {ORDERS}, outer: middle}}': (
+        "box b (left reports, right reports): outer is left, right or both, found 'middle'",
+    ),
+    f'b: {{join: "true", {SIDES}, size: 3, {ORDERS}, anti: [left]}}': ("anti is left or right, found '['left']'",),
+    'b: {join: "left.Sid = right.Sid", left: reports, right: people, asof: true}': (
+        "asof is for two streams, and the right side is a table; leave asof out",
+    ),
+    'b: {join: "left.Sid = right.Sid", left: people, right: reports, outer: left}': (
+        "outer is right where the left side is a table, found 'left'",
+    ),
     'b: {filter: ["Sid > 1"], from: people}': ("box b (from people): a table can be a side of a join",),
     f'b: {{resample: {{Time: "avg(Pos)"}}, {SIDES}, size: 3, {ORDERS}}}': ("result are called Time; rename one",),
     f'b: {{resample: {{p: "avg(Pos)"}}, {SIDES}, {ORDERS}}}': ("a resample needs 'size', or 'match' together with 'between'",),

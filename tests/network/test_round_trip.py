@@ -181,6 +181,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
                 "top",
                 "join",
                 "lookup",
+                "asof",
                 "resample",
                 "wait",
                 "user",
@@ -209,10 +210,15 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
     if kind == "top":
         size = draw(st.integers(1, 60))
         return stream.top(draw(TOPS), order=draw(ORDERS), size=size, name=name, **draw(OPTIONS))
+    alone = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
     if kind == "join":
-        return stream.join(other, "left.Sid = right.Sid AND left.Pos > right.Pos", name=name, **orders)
+        more = draw(st.sampled_from([alone, {"outer": "both"}, {"anti": "right"}]))
+        predicate = "left.Sid = right.Sid AND left.Pos > right.Pos"
+        return stream.join(other, predicate, name=name, **orders, **more)
     if kind == "lookup":
-        return stream.join(table, "left.Sid = right.Sid", name=name)
+        return stream.join(table, "left.Sid = right.Sid", name=name, **alone)
+    if kind == "asof":
+        return stream.join(other, "left.Sid = right.Sid", name=name, asof=True, **alone)
     if kind == "resample":
         return stream.resample(other, draw(FUNCTIONS), name=name, **orders)
     if kind == "wait":

@@ -1,6 +1,6 @@
 """Pairs of tuples that satisfy a predicate: which fields it wants equal, and which rows can match at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from aurora.algebra.tuples.train import Ints, Mask, Values
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
-__all__ = ["are_complete", "equal_fields", "joined_schema", "match_equal", "match_near", "pair_predicate"]
+__all__ = [
+    "are_complete",
+    "equal_fields",
+    "is_equality",
+    "joined_schema",
+    "match_equal",
+    "match_near",
+    "pair_predicate",
+]
 
 
 def pair_predicate(text: str, left: Schema, right: Schema, where: str) -> Expression:
@@ -38,23 +46,44 @@ def joined_schema(left: Schema, right: Schema) -> Schema:
 
 def equal_fields(predicate: Expression) -> tuple[tuple[str, str], ...]:
     """Pairs of fields, left and right, of one kind, that must be equal for the predicate to hold."""
-    pairs: list[tuple[str, str]] = []
+    pairs = (_equal_pair(part) for part in _conjuncts(predicate))
+    return tuple(dict.fromkeys(pair for pair in pairs if pair is not None))
+
+
+def is_equality(predicate: Expression) -> bool:
+    """Whether a predicate says nothing but that fields are equal."""
+    return all(_equal_pair(part) is not None for part in _conjuncts(predicate))
+
+
+def _conjuncts(predicate: Expression) -> Iterator[Node]:
     pending: list[Node] = [predicate.tree]
     while pending:
         node = pending.pop(0)
         if isinstance(node, Call) and node.op == "and":
             pending = [*node.args, *pending]
-        elif isinstance(node, Call) and node.op == "=":
-            sides = {field.side: field for field in map(_plain_field, node.args) if field is not None}
-            if len(sides) == 2 and _one_kind(sides["left"].type, sides["right"].type):
-                pairs.append((sides["left"].name, sides["right"].name))
-    return tuple(dict.fromkeys(pairs))
+        else:
+            yield node
+
+
+def _equal_pair(node: Node) -> tuple[str, str] | None:
+    if not isinstance(node, Call) or node.op != "=":
+        return None
+    sides = {field.side: field for field in map(_plain_field, node.args) if field is not None}
+    if len(sides) == 2 and _one_kind(sides["left"].type, sides["right"].type):
+        return sides["left"].name, sides["right"].name
+    return None
 
 
 def _plain_field(node: Node) -> Field | None:
-    while isinstance(node, Call) and node.op == "cast":
+    """A field, or one that was made wider: other casts make different values equal."""
+    while isinstance(node, Call) and node.op == "cast" and _widens(node.args[0].type, node.type):
         (node,) = node.args
     return node if isinstance(node, Field) else None
+
+
+def _widens(one: pa.DataType, other: pa.DataType) -> bool:
+    integers = pa.types.is_integer(one) and pa.types.is_integer(other)
+    return bool(one == other or (integers and one.bit_width <= other.bit_width))
 
 
 def _one_kind(left: pa.DataType, right: pa.DataType) -> bool:

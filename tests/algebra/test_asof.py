@@ -1,0 +1,113 @@
+"""The join as of, against its naive version."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora import Network
+from aurora.algebra.asof import AsOf
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
+from aurora.algebra.unmatched import Unmatched
+from tests.algebra.harness import Arrival, batch, check_agreement, plain, rows_kept, run_kernel
+from tests.algebra.running import run_network
+from tests.algebra.strategies import arrivals, groups, reals
+from tests.spec import joins
+
+KINDS = {
+    "inner": Unmatched(),
+    "outer": Unmatched((0,)),
+    "anti": Unmatched((0,), alone=True),
+}
+LEFT, RIGHT = Schema.parse("T int, k int, g int, n int"), Schema.parse("k bigint, g int, n int, w string")
+
+
+def equal(a: Any, b: Any) -> bool:
+    return a is not None and a == b
+
+
+# The text, the pairs that it wants equal, and what it means.
+PREDICATES: dict[str, tuple[Any, Any]] = {
+    "left.k = right.k": ((("k", "k"),), lambda a, b: equal(a["k"], b["k"])),
+    "left.g = right.g AND left.k = right.k": (
+        (("g", "g"), ("k", "k")),
+        lambda a, b: equal(a["k"], b["k"]) and equal(a["g"], b["g"]),
+    ),
+    "left.k = right.k AND left.T > right.n": (
+        (("k", "k"),),
+        lambda a, b: equal(a["k"], b["k"]) and a["T"] > b["n"],
+    ),
+    "left.k = right.g AND left.k = right.k": (
+        (("k", "g"), ("k", "k")),
+        lambda a, b: equal(a["k"], b["g"]) and equal(a["k"], b["k"]),
+    ),
+    "left.g < right.g": ((), lambda a, b: None not in (a["g"], b["g"]) and a["g"] < b["g"]),
+    "true": ((), lambda a, b: True),
+}
+keys = st.one_of(st.integers(0, 2), st.none())
+rows = arrivals(st.lists(st.integers(-5, 30), max_size=30), inputs=2, k=keys, g=groups)
+
+
+def sides_of(found: list[Arrival]) -> list[Arrival]:
+    """The arrivals with the fields of their sides."""
+    both = [(port, {**row, "n": i, "w": "ab"[i % 2]}) for i, (port, row) in enumerate(found)]
+    return [(port, {name: row[name] for name in (LEFT, RIGHT)[port]}) for port, row in both]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("predicate", PREDICATES)
+@given(rows)
+def test_asof(kind: str, predicate: str, rows: list[Arrival]) -> None:
+    pairs, holds = PREDICATES[predicate]
+    unmatched = KINDS[kind]
+    box = AsOf.of(predicate, LEFT, RIGHT, unmatched)
+    assert set(box.equal) == set(pairs)
+    sides = joins.Sides(([*LEFT], [*RIGHT]), box.equal, unmatched.sides, unmatched.alone)
+    check_agreement(box, lambda: joins.AsOf(holds, sides), sides_of(rows), LEFT, RIGHT)
+
+
+@given(
+    arrivals(st.lists(st.integers(0, 5), max_size=20), inputs=2, d=st.one_of(reals(), st.just(float("nan"))))
+)
+def test_doubles_as_keys(rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, d double")
+    sides = joins.Sides((["T", "d"], ["T", "d"]), (("d", "d"),), (0,))
+    box = AsOf.of("left.d = right.d", schema, schema, Unmatched((0,)))
+    # NaN equals NaN, as in Spark.
+    check_agreement(box, lambda: joins.AsOf(lambda a, b: True, sides), rows, schema, schema)
+
+
+def test_a_tuple_of_the_same_arrival_is_met_only_if_something_smaller_brought_it_forth() -> None:
+    left, right = Schema.parse("k int"), Schema.parse("k int, v int")
+    box = AsOf.of("left.k = right.k", left, right, Unmatched((0,)))
+    asks = Train(batch([{"k": 1}] * 3, left), np.zeros(3, int), np.array([[4, 6, 8], [9, 9, 9]]))
+    changes = [{"k": 1, "v": v} for v in (6, 7, 8)]
+    given = Train(batch(changes, right), np.zeros(3, int), np.array([[6, 7, 8], [0, 0, 0]]))
+    found = box.call((asks, given), Turn())["1"]
+    assert [row["v"] for row in plain(found.rows)] == [None, None, 7]
+    assert (found.keys == asks.keys).all()
+
+
+def test_state_is_a_row_a_key() -> None:
+    box = AsOf.of("left.k = right.k", LEFT, RIGHT)
+    rows = sides_of([(int(i % 3 > 0), {"T": i, "k": i % 10, "g": i}) for i in range(3000)])
+    ran = run_kernel(box, rows, (LEFT, RIGHT), 100, ends=False)
+    assert rows_kept(ran.stored) == {"latest": 10}
+
+
+def test_a_stream_as_of_itself_gives_the_tuple_before() -> None:
+    network = Network("before")
+    stream = network.input("in0", "k int, n int")
+    before = stream.join(stream, "left.k = right.k", asof=True, outer="left", name="before")
+    network.output("before", before)
+    rows = [(0, {"k": i % 2, "n": i}) for i in range(6)]
+    for cut in (1, 2, 10):
+        run = run_network(network, rows, cut, buckets=2)
+        found = [row for train in run.outputs["before"] for row in plain(train.rows)]
+        assert [(row["n"], row["n_right"]) for row in found] == [
+            (0, None), (1, None), (2, 0), (3, 1), (4, 2), (5, 3),
+        ]  # fmt: skip
