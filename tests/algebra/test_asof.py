@@ -18,11 +18,7 @@ from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, reals
 from tests.spec import joins
 
-KINDS = {
-    "inner": Unmatched(),
-    "outer": Unmatched((0,)),
-    "anti": Unmatched((0,), alone=True),
-}
+kinds = st.sampled_from([Unmatched(), Unmatched((0,)), Unmatched((0,), alone=True)])
 LEFT, RIGHT = Schema.parse("T int, k int, g int, n int"), Schema.parse("k bigint, g int, n int, w string")
 
 
@@ -58,12 +54,10 @@ def sides_of(found: list[Arrival]) -> list[Arrival]:
     return [(port, {name: row[name] for name in (LEFT, RIGHT)[port]}) for port, row in both]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("predicate", PREDICATES)
-@given(rows)
-def test_asof(kind: str, predicate: str, rows: list[Arrival]) -> None:
+@given(rows, kinds)
+def test_asof(predicate: str, rows: list[Arrival], unmatched: Unmatched) -> None:
     pairs, holds = PREDICATES[predicate]
-    unmatched = KINDS[kind]
     box = AsOf.of(predicate, LEFT, RIGHT, unmatched)
     assert set(box.equal) == set(pairs)
     sides = joins.Sides(([*LEFT], [*RIGHT]), box.equal, unmatched.sides, unmatched.alone)
