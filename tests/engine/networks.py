@@ -27,12 +27,15 @@ boxes:
           left_order: {on: Time, slack: 3}, right_order: {on: Time, slack: 9}}
   own: {join: "left.Sid = right.Sid", left: over.1, right: over.2, size: 4,
         left_order: {on: Time, slack: 3, group_by: [Sid]}, right_order: {on: Time, slack: 2, group_by: [Sid]}}
+  alone: {join: "left.Pos = right.Pos", left: over.1, right: over.2, size: 3, outer: both,
+          left_order: {on: Time, slack: 3}, right_order: {on: Time, slack: 9}}
+  latest: {join: "left.Sid = right.Sid", left: over.1, right: over.2, asof: true, outer: left}
   at: {resample: {pos: "avg(Pos)", n: "count(*)"}, left: beats, right: reports, size: 6,
        left_order: {on: Time}, right_order: {on: Time, slack: 1, group_by: [Sid]}}
   held: {wait: Time, from: reports, for: crowd, order: {on: Time}}
   zoned: {join: "left.Pos >= right.Low and left.Pos < right.High", left: reports, right: zones}
 outputs: {feet: feet, both: both, sorted: sorted, crowd: crowd, busy: busy, each: each, again: again, pairs: pairs,
-          own: own, at: at, held: held, zoned: zoned}
+          own: own, alone: alone, latest: latest, at: at, held: held, zoned: zoned}
 """
 
 ZONES = "Low,High,Zone\n0,20,near\n15,40,far\n"
