@@ -119,7 +119,9 @@ def _workers() -> list[int]:
                 command = Path(f"/proc/{name}/cmdline").read_bytes()
             except OSError:
                 continue
-            if b"daemon" in command and b"python" in command:
+            # Java has the name of the daemon among its settings.
+            program = os.path.basename(command.partition(b"\0")[0])
+            if program.startswith(b"python") and b"daemon" in command:
                 found.append(int(name))
     return found
 

@@ -39,6 +39,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if _starts_spark(item):
+            item.add_marker("process")
         if "spark" in getattr(item, "fixturenames", ()) or _starts_spark(item):
             item.add_marker("spark")
         if item.nodeid.startswith(LEAVES_SOCKETS) or _imports_processes(item):

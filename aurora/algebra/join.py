@@ -214,6 +214,8 @@ class Join:
     def _pairs(self, lefts: Tuples, rights: Tuples) -> tuple[Train, Ints, Ints]:
         """All matches, each at the place of the one that came later, then of the other; and their positions."""
         left, right = lefts.train, rights.train
+        if len(left) == 0 or len(right) == 0:
+            return Train.empty(self.outputs["1"].arrow(), 2 * left.depth - 1)
         i, j = match_near(
             (lefts.group, to_values(left.rows.column(self.left_order.on))),
             (rights.group, to_values(right.rows.column(self.right_order.on))),

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import TyperException as Misused
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Interrupted", "app"]
+from aurora.cli.interrupts import close_output
+
+__all__ = ["Interrupted", "Misused", "app", "tell_misuse"]
 
 # Where the function of each command is.
 NETWORKS = {
@@ -52,11 +55,30 @@ class Commands(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(*args, **more)
+        except BrokenPipeError:
+            # Help and the version are told here.
+            raise typer.Exit(close_output()) from None
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise Interrupted from None
+        except BrokenPipeError:
+            raise typer.Exit(close_output()) from None
+
+
+def tell_misuse(fault: Misused) -> str:
+    """What is wrong with the words of a command, in one line, and where to look; a group without a command has help."""
+    told = fault.format_message().strip()
+    if told.startswith("Usage:"):
+        return told
+    told = " ".join(told.split()).rstrip(".")
+    context = getattr(fault, "ctx", None)
+    return f"error: {told}; see {context.command_path} --help" if context is not None else f"error: {told}"
 
 
 class _All(Commands):

@@ -6,17 +6,24 @@ import sys
 
 
 def main() -> None:
-    """Runs a command; a fault the user can mend is one line on stderr and status 1, an interrupt status 130."""
+    """Runs a command; a fault the user can mend is one line on stderr and status 1, an interrupt status 130.
+
+    A command that is not called as it should be is one line, too, and status 2.
+    """
     try:
         # Loaded here, because Ctrl-C may come while it is.
-        from aurora.cli.commands import Interrupted, app
+        from aurora.cli.commands import Interrupted, Misused, app, tell_misuse
         from aurora.errors import AuroraError
 
         try:
-            app(standalone_mode=True)
+            status = app(standalone_mode=False, prog_name="aurora")
+            sys.exit(status if isinstance(status, int) else 0)
         except AuroraError as fault:
             print(f"error: {fault}", file=sys.stderr)
             sys.exit(1)
+        except Misused as fault:
+            print(tell_misuse(fault), file=sys.stderr)
+            sys.exit(fault.exit_code)
         except Interrupted:
             raise KeyboardInterrupt from None
     except KeyboardInterrupt:

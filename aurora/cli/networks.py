@@ -118,9 +118,9 @@ def run_network(
                 result = run(read, sources, sinks, settings, watch, stop)
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
-        _summarise(result)
+        _summarise(result, list(read.outputs))
         if stop.is_set() and not result.ended:
-            typer.echo("stopped", err=True)
+            typer.echo(_stopped(result, fresh), err=True)
             raise typer.Exit(130)
         if _nothing_was_read(result):
             raise AuroraError("no row could be read: check the schema of the input, and what the file holds")
@@ -138,18 +138,28 @@ def _bindings(given: list[str], what: str) -> dict[str, str]:
     return bound
 
 
-def _summarise(result: Result) -> None:
-    """What a run did, on stderr: rows by output, what the boxes left out, and what could not be read."""
+def _stopped(result: Result, fresh: bool) -> str:
+    if not result.goes_on:
+        return "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped"
+    return f"stopped: the same command{' without --fresh' if fresh else ''} goes on where it stopped"
+
+
+def _summarise(result: Result, outputs: list[str]) -> None:
+    """What a run did, on stderr: rows read and by output, what the boxes left out, and what could not be read."""
     totals = result.totals
     console = Console(file=sys.stderr)
     if result.already:
         console.print("finished before, and the input is the same: nothing to do; --fresh starts over")
     console.print(f"{_number(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s")
-    if totals.rows:
-        table = Table("output", "rows", box=None, pad_edge=False)
-        for name, rows in sorted(totals.rows.items()):
-            table.add_row(name, f"{rows:,}")
-        console.print(table)
+    for first, counts in (
+        ("input", {name: place["row"] for name, place in totals.places.items()}),
+        ("output", {name: totals.rows.get(name, 0) for name in outputs}),
+    ):
+        if counts:
+            table = Table(first, "rows", box=None, pad_edge=False)
+            for name, rows in sorted(counts.items()):
+                table.add_row(name, f"{rows:,}")
+            console.print(table)
     for box, reasons in sorted(totals.discarded.items()):
         for reason, number in sorted(reasons.items()):
             console.print(f"box {box} left out {_number(number, 'tuple', 'tuples')}: {reason}")

@@ -76,9 +76,11 @@ class Commits:
     def take(self, batch: int, wagons: pa.Table) -> None:
         if batch <= self.totals.batch:
             return
-        by_lane: dict[int, list[bytes]] = {}
-        for lane, payload in zip(wagons["lane"].to_pylist(), wagons["payload"].to_pylist(), strict=True):
-            by_lane.setdefault(lane, []).append(payload)
+        by_lane: dict[int, list[Any]] = {}
+        for lane, payload in zip(wagons["lane"].to_pylist(), wagons["payload"], strict=True):
+            # Trains may be long: they are read where they lie.
+            content = payload.as_buffer() if lane <= Lane.OUTPUTS else payload.as_py()
+            by_lane.setdefault(lane, []).append(content)
         totals = self.totals.copy()
         rows = self._write(batch, by_lane, totals)
         rejected = rows.pop(REJECTS_SINK, 0)
@@ -107,7 +109,7 @@ class Commits:
         except OSError as fault:
             raise cannot_write(self._note, fault) from None
 
-    def _write(self, batch: int, by_lane: dict[int, list[bytes]], totals: Totals) -> dict[str, int]:
+    def _write(self, batch: int, by_lane: dict[int, list[Any]], totals: Totals) -> dict[str, int]:
         """Puts everything into the sinks and on the disk; gives the number of rows by sink."""
         rows: dict[str, int] = {}
         written: dict[str, Sink] = {}
@@ -132,7 +134,7 @@ class Commits:
                 sink.sync()
         return rows
 
-    def _trains(self, by_lane: dict[int, list[bytes]]) -> Iterator[tuple[str, Train]]:
+    def _trains(self, by_lane: dict[int, list[Any]]) -> Iterator[tuple[str, Train]]:
         """What came as rows: by output, and what was rejected, by source, file and line."""
         for index, (name, _) in enumerate(self._plan.outputs):
             trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
@@ -150,7 +152,7 @@ class Commits:
             sink.finish()
 
 
-def _parts_by_output(by_lane: dict[int, list[bytes]]) -> dict[str, list[dict[str, Any]]]:
+def _parts_by_output(by_lane: dict[int, list[Any]]) -> dict[str, list[dict[str, Any]]]:
     """What tasks have written aside, in the order of emission."""
     parts = [json.loads(payload) for payload in by_lane.get(Lane.PARTS, [])]
     found: dict[str, list[dict[str, Any]]] = {}

@@ -39,13 +39,15 @@ REPORTS = 1000
 class Result:
     """What a run did: sums over all its batches, restarts included, and the seconds of this run.
 
-    `already` if there was nothing to do: an earlier run with this checkpoint finished the same input.
+    `already` if there was nothing to do: an earlier run with this checkpoint finished the same input. `goes_on` if the
+    input has not ended, and the same run, started again, begins where this one stopped.
     """
 
     totals: Totals
     seconds: float
     ended: bool
     already: bool = False
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -345,4 +347,5 @@ class Running:
 
     def _summary(self) -> Result:
         totals = self._commits.totals
-        return Result(totals, time.monotonic() - self._began, totals.end)
+        goes_on = not totals.end and not self._bound.checkpoint.temporary
+        return Result(totals, time.monotonic() - self._began, totals.end, goes_on=goes_on)

@@ -43,6 +43,8 @@ class Lane(IntEnum):
 
 # The stage number of what goes to the sinks.
 SINKS = 1_000_000
+# A longer train goes in several wagons: what is packed is held in memory several times, here and in Java.
+PIECE = 1 << 17
 
 
 def output_lane(number: int) -> int:
@@ -75,7 +77,8 @@ class Job:
         """All that leaves a stage."""
         marks = labels(self.buckets)
         for index, bucket, train in departures(self.plan, number, here, self.buckets):
-            yield Wagon(marks[bucket], self.plan.entries[index].stage, index, train.to_bytes())
+            for payload in _pack(train):
+                yield Wagon(marks[bucket], self.plan.entries[index].stage, index, payload)
         for index, (name, port) in enumerate(self.plan.outputs):
             result = here.get(port)
             if result is None or not len(result) or self.plan.made_in[port] != number:
@@ -83,7 +86,8 @@ class Job:
             if name in self.parts:
                 yield Wagon(label, SINKS, Lane.PARTS, _json(_stage(name, self.parts[name], result.arrange())))
             else:
-                yield Wagon(label, SINKS, output_lane(index), result.to_bytes())
+                for payload in _pack(result):
+                    yield Wagon(label, SINKS, output_lane(index), payload)
         if counts:
             yield Wagon(
                 label, SINKS, Lane.COUNTS, _json({name: _counts(count) for name, count in counts.items()})
@@ -114,6 +118,12 @@ def to_arrow(wagons: Iterable[Wagon]) -> pa.RecordBatch:
         ],
         schema=ARROW,
     )
+
+
+def _pack(train: Train) -> Iterator[bytes]:
+    """A train as it is sent; whoever gets the pieces puts them in order again."""
+    for start in range(0, len(train), PIECE):
+        yield train.slice(start, PIECE).to_bytes()
 
 
 def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:

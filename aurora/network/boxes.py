@@ -24,7 +24,7 @@ from aurora.algebra.unmatched import SIDES, Unmatched
 from aurora.algebra.user import UserBox
 from aurora.algebra.wait import Wait
 from aurora.algebra.windows.reducer import WindowFunction
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 from aurora.network.amounts import distance, duration, is_span, slack
 from aurora.network.kernels import described_kernel, imported, kernel_of
 from aurora.network.relations import check_keys
@@ -61,16 +61,19 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
         raise AuroraError(f"{where}: a box is a mapping such as {{filter: [..], from: ..}}, found '{spec}'")
     kinds = [key for key in spec if key in FORMS]
     if len(kinds) != 1:
-        found = ", ".join(map(str, spec)) or "nothing"
-        raise AuroraError(f"{where}: needs one operator of {', '.join(FORMS)}; found {found}")
+        found = ", ".join(f"{key}{did_you_mean(key, FORMS) if not kinds else ''}" for key in spec)
+        raise AuroraError(f"{where}: needs one operator of {', '.join(FORMS)}; found {found or 'nothing'}")
     needed, allowed = FORMS[kinds[0]]
-    for key in sorted(needed):
-        if key not in spec:
-            raise AuroraError(f"{where}: {_a(kinds[0])} needs '{key}'")
-    for key in spec:
-        if key not in needed | allowed | {kinds[0]}:
+    missing = [key for key in sorted(needed) if key not in spec]
+    unknown = [key for key in spec if key not in needed | allowed | {kinds[0]}]
+    for key in unknown:
+        # One that is misspelt says more than that the right one is not there.
+        near = did_you_mean(key, [name for name in sorted(needed | allowed) if name not in spec])
+        if near or not missing:
             known = ", ".join(sorted(needed | allowed))
-            raise AuroraError(f"{where}: {_a(kinds[0])} has no '{key}'; it has {known}")
+            raise AuroraError(f"{where}: {_a(kinds[0])} has no '{key}'{near}; it has {known}")
+    if missing:
+        raise AuroraError(f"{where}: {_a(kinds[0])} needs '{missing[0]}'")
     return kinds[0]
 
 

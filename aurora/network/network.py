@@ -11,7 +11,7 @@ from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import Clock
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 from aurora.network.boxes import (
     FORMS,
     clock_references,
@@ -310,8 +310,11 @@ class Network:
                 if port in ports:
                     return Port(box, port)
                 raise AuroraError(f"{where}: box {box} has no port {port}; ports are {', '.join(ports)}")
-        known = ", ".join([*self.inputs, *self.boxes])
-        raise AuroraError(f"{where}: no input or box is called {reference}; there are {known}")
+        known = [*self.inputs, *self.boxes]
+        near = did_you_mean(reference, known)
+        raise AuroraError(
+            f"{where}: no input or box is called {reference}{near}; there are {', '.join(known)}"
+        )
 
     def _new_name(self, name: str, where: str) -> None:
         if not name or any(c.isspace() or c == "=" for c in name):

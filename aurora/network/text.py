@@ -10,7 +10,7 @@ from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import WindowFunction
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 from aurora.network.boxes import clock_references, references
 from aurora.network.kernels import imported, place_of
 from aurora.network.network import Network
@@ -18,6 +18,7 @@ from aurora.network.plain_yaml import dump_yaml, load_yaml
 
 __all__ = ["from_text", "read_network", "to_text", "write_network"]
 
+KEYS = ("network", "inputs", "boxes", "outputs")
 # A fault that shows what it found is cut here.
 LONGEST = 600
 
@@ -74,8 +75,11 @@ def _network(content: Any, source: str) -> Network:
     if not isinstance(content, Mapping):
         raise AuroraError(f"{source}: a network is a mapping with network, inputs, boxes and outputs")
     for key in content:
-        if key not in ("network", "inputs", "boxes", "outputs"):
-            raise AuroraError(f"{source}: unknown key '{key}'; there are network, inputs, boxes and outputs")
+        if key not in KEYS:
+            near = did_you_mean(key, KEYS)
+            raise AuroraError(
+                f"{source}: unknown key '{key}'{near}; there are network, inputs, boxes and outputs"
+            )
     network = Network(str(content.get("network", Path(source).stem)))
     for name, entry in _entries(content, "inputs", source):
         _add_input(network, str(name), entry)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Network
-from tests.algebra.harness import Arrival, plain
+from tests.algebra.harness import SEARCHES, Arrival, plain
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 
@@ -47,5 +47,6 @@ def found_by(spec: dict[str, Any], rows: list[Arrival], buckets: int) -> tuple[l
 @given(arrivals(nearly_rising(st.integers(-3, 3), most=30), inputs=2, g=groups, v=st.integers(0, 9)))
 def test_buckets_do_not_matter(box: str, rows: list[Arrival]) -> None:
     whole = found_by(BOXES[box], rows, 1)
-    assert found_by(BOXES[box], rows, 2) == whole
-    assert found_by(BOXES[box], rows, 8) == whole
+    # Buckets have turns of their own, which take the time: a few here, more than there are groups there.
+    for buckets in (2, 8) if SEARCHES else (2,) if len(rows) % 3 else (8,):
+        assert found_by(BOXES[box], rows, buckets) == whole

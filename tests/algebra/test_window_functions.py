@@ -67,7 +67,6 @@ def check_against_naive(
         rows,
         schema,
         digits=digits,
-        cuts=(1, 3, 10**6),
     )
 
 

@@ -48,6 +48,18 @@ def test_both_ways_to_ask_for_help(option: str) -> None:
         assert done.returncode == 0 and "Usage: " in done.stdout, words
 
 
+@pytest.mark.parametrize("words", [["--help"], ["check", "examples/border.yaml"]])
+def test_a_closed_pipe_is_no_fault(words: list[str]) -> None:
+    """As with `| true`: nobody reads a line."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *words], stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_the_version() -> None:
     done = called("--version")
     assert done.returncode == 0 and done.stdout.startswith("aurora ") and done.stdout[7].isdigit()

@@ -120,10 +120,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--source", SOURCE, "--sink", "alarm=console"), "sink alarm: the network has no output of that name"),
     (("--source", SOURCE, "--source", SOURCE, "--sink", "alarms=console"), "--source reports is given twice"),
     (("--source", "reports", "--sink", "alarms=console"), "--source reports: write NAME=ADDRESS"),
-    (("--source", "reports=nowhere.csv", "--sink", "alarms=console"), "source reports: 'nowhere.csv' is no address"),
+    (("--source", "reports=nowhere.csv", "--sink", "alarms=console"), "source reports: 'nowhere.csv' is not"),
     (("--source", "reports=csv:nowhere.csv", "--sink", "alarms=console"), "source reports: there is no nowhere.csv"),
     (("--source", "reports=tcp:9000", "--sink", "alarms=console"), "source reports: 'tcp:9000' needs a host"),
-    (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is no address"),
+    (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is not an address"),
     (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch and partitions must be 1 or more"),
     (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
     (("--source", SOURCE, "--sink", "alarms=console", "--master", "nonsense"), "'nonsense' is not a Spark master"),
@@ -151,12 +151,26 @@ def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch
     def interrupted(network, sources, sinks, settings, watch, stop):  # type: ignore[no-untyped-def]
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(10)
-        return Result(Totals(batch=4), 1.0, False)
+        return Result(
+            Totals(batch=4, places={"reports": {"row": 9}}), 1.0, False, goes_on=bool(settings.checkpoint)
+        )
 
     monkeypatch.setattr("aurora.cli.networks.run", interrupted)
-    ended = aurora("run", BORDER, "--source", SOURCE, "--sink", "alarms=console")
+    command = ["run", BORDER, "--source", SOURCE, "--sink", "alarms=console"]
+    ended = aurora(*command)
     assert ended.status == 130 and ended.out == ""
-    assert ended.err.splitlines() == ["5 batches in 1.0 s", "stopped"]
+    assert [line.rstrip() for line in ended.err.splitlines()] == [
+        "5 batches in 1.0 s",
+        "input    rows",
+        "reports  9",
+        "output  rows",
+        "alarms  0",
+        "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped",
+    ]
+    ended = aurora(*command, "--checkpoint", "here")
+    assert ended.err.splitlines()[-1] == "stopped: the same command goes on where it stopped"
+    ended = aurora(*command, "--checkpoint", "here", "--fresh")
+    assert ended.err.splitlines()[-1] == "stopped: the same command without --fresh goes on where it stopped"
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -194,9 +208,26 @@ def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  #
     return ended
 
 
-def test_an_unknown_command_is_no_success(aurora) -> None:  # type: ignore[no-untyped-def]
-    assert aurora("fly").status != 0
-    assert aurora("check").status != 0
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fly"], "No such command 'fly'; see aurora --help"),
+        (["check"], "Missing argument 'NETWORK'; see aurora check --help"),
+        (
+            ["run", "--sorce", "x"],
+            "No such option: --sorce (Possible options: --source); see aurora run --help",
+        ),
+        (["nexmark", "run", "--fly"], "No such option: --fly; see aurora nexmark run --help"),
+    ],
+)
+def test_a_command_in_wrong_words_is_told_in_one_line(aurora, words: list[object], told: str) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora(*words)
+    assert (ended.status, ended.out, ended.err) == (2, "", f"error: {told}\n")
+
+
+def test_without_a_command_there_is_help(aurora) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("nexmark")
+    assert ended.status == 2 and ended.err.startswith("Usage: aurora nexmark ")
 
 
 def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -206,7 +237,7 @@ def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp
     assert ended.status == 0 and ended.out == ""
     assert out.read_text() == (BORDER.parent / "expected" / "alarms.csv").read_text()
     assert sorted(os.listdir(tmp_path)) == ["alarms.csv"], "no checkpoint stays behind a finished run"
-    assert "1 batch in " in ended.err and "alarms  2" in ended.err
+    assert "1 batch in " in ended.err and "reports  15" in ended.err and "alarms  2" in ended.err
     assert signal.getsignal(signal.SIGINT) is handler
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from aurora import AuroraError, Memory, Network, Schema, Train, Turn, WindowFunction, caused
@@ -27,6 +28,22 @@ def unknown_relation(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train
     return {}
 
 
+def words(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    return made(inputs["a"], ["7"])
+
+
+def halves(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    return made(inputs["a"], [2.0])
+
+
+def giants(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    return made(inputs["a"], [2**40])
+
+
+def made(train: Train, values: list[object]) -> dict[str, Train]:
+    return {"o": caused(train, pa.record_batch({"B": values}), np.arange(len(train)))}
+
+
 LINE = divide.__code__.co_firstlineno + 1
 
 
@@ -35,6 +52,13 @@ LINE = divide.__code__.co_firstlineno + 1
     [
         (divide, f"box g.own: ZeroDivisionError: no soldiers at all (test_kernel_faults.py, line {LINE})"),
         (other_fields, "box g.own: output o of a user's kernel has the fields A; declared are B"),
+        (words, "box g.own: output o of a user's kernel: field B is string, declared is int"),
+        (halves, "box g.own: output o of a user's kernel: field B is double, declared is int"),
+        (
+            giants,
+            "box g.own: output o of a user's kernel: field B, declared as int: "
+            "Integer value 1099511627776 not in range: -2147483648 to 2147483647",
+        ),
         (unknown_relation, "box g.own: a user's kernel asks for relation accounts, declared are: none"),
     ],
 )

@@ -97,6 +97,17 @@ def test_a_file_is_cut_to_what_was_committed(tmp_path: Path) -> None:
     assert found == [["a"], ["1"], ["2"], ["1"], ["2"]]
 
 
+def test_many_rows_become_lines_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aurora.engine.sinks.text.ROWS", 2)
+    path = tmp_path / "x.csv"
+    times = TextSink(str(path), lambda rows, at: f"{rows['A'].to_pylist()} {at.tolist()}\n".encode())
+    rows = pa.record_batch({"A": [1, 2, 3]})
+    note = times.deliver(0, rows, np.array([7, 8, 9]), times.open(None))
+    assert path.read_text() == "[1, 2] [7, 8]\n[3] [9]\n"
+    times.take(1, [times.stage(rows, np.array([7, 8, 9]))], note)
+    assert path.read_text() == "[1, 2] [7, 8]\n[3] [9]\n" * 2
+
+
 @pytest.mark.parametrize("left", [b"a\n1\n", None])
 def test_a_file_that_was_shortened_is_a_fault(tmp_path: Path, left: bytes | None) -> None:
     """Going on there would fill the gap with zeros."""

@@ -46,6 +46,10 @@ def test_times_of_a_frame_are_utc() -> None:
     [
         (pd.DataFrame({"a": [1]}), "the rows have no field b, c; their fields are a"),
         (
+            [{"a": 1}, {"A": 2}],
+            r"the rows have a field A \(did you mean a\?\); the schema is \(a int, b string",
+        ),
+        (
             pa.table({"a": ["x"], "b": ["x"], "c": pa.nulls(1)}),
             r"the rows do not fit \(a int, b string, c timestamp\)",
         ),

@@ -144,7 +144,7 @@ def test_a_growing_file_waits_for_the_end_of_its_line(tmp_path: Path) -> None:
     ("address", "message"),
     [
         ("csv:/no/such/file", "there is no /no/such/file"),
-        ("xml:file", "is no address"),
+        ("xml:file", "is not an address"),
         ("tcp:localhost", "needs a host and a port"),
     ],
 )

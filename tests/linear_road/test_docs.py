@@ -70,7 +70,8 @@ def desk(spark, tmp_path_factory):
         for module in (linear_road_history, linear_road_demo):
             patch.setattr(module, "make_history", short)
         (folder / "engine.py").write_text(re.search(r"```python\n(.*?)```", TOOLS, re.DOTALL)[1])
-        called(folder, "aurora linear-road simulate --minutes 2 --seed 1 --out traffic")
+        # The first command of the first document: all others need its traffic.
+        (folder / "simulated.txt").write_text(called(folder, commands(TOOLS)[0]))
         lines = (folder / "traffic" / "xway-0.csv").read_text().splitlines()
         (folder / "moment").mkdir()
         first = "".join(f"{line}\n" for line in lines if int(line.split(",")[1]) < 3)
@@ -94,8 +95,8 @@ def driven(desk, command, monkeypatch):
 
 
 def test_the_tools_for_any_engine(desk, monkeypatch):
-    simulate, history, drive, validate = commands(TOOLS)[:4]
-    assert "reports" in called(desk, simulate)
+    history, drive, validate = commands(TOOLS)[1:4]
+    assert "reports" in (desk / "simulated.txt").read_text()
     assert "576,000 of segment history" in called(desk, history)
     driven(desk, drive, monkeypatch)
     # The engine knows no travel times.

@@ -64,7 +64,7 @@ def check(run: LocalRun, right: spec.Answers) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "buckets", "pieces"),
-    [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([60], 2, 5), ([400, 9000], 7, 3)],
+    [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([150], 2, 5), ([400, 9000], 7, 3)],
 )
 def test_the_rules_hold_for_every_cut(road, rows, buckets, pieces):
     folder, right = road

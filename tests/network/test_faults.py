@@ -33,7 +33,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {map: {"#x": "Pos"}, from: reports}': ("box b (from reports): map: field '#x'", "rename it"),
     "b: {union: [reports, words]}": ("box b (1 reports, 2 words): input 2 has (Word string", "Sid int"),
     # Ports, loops, names.
-    'b: {filter: ["Pos > 1"], from: report}': ("box b, from: no input or box is called report", "reports, words"),
+    'b: {filter: ["Pos > 1"], from: report}': ("called report (did you mean reports?)", "reports, words"),
     'a: {filter: ["Pos > 1"], from: reports}\n  b: {map: {A: "Pos"}, from: a.2}': (
         "box b, from: box a has no port 2; ports are 1, rest",
     ),
@@ -46,8 +46,11 @@ BOXES: dict[str, tuple[str, ...]] = {
     # The form of a box.
     'b: {filter: ["Pos > 1"], from: reports, size: 3}': ("box b: a filter has no 'size'; it has from",),
     'b: {filter: ["Pos > 1"]}': ("box b: a filter needs 'from'",),
+    'b: {filter: ["Pos > 1"], form: reports}': ("box b: a filter has no 'form' (did you mean from?); it has from",),
+    'b: {filter: ["Pos > 1"], colour: red}': ("box b: a filter needs 'from'",),
+    'b: {Filter: ["Pos > 1"], from: reports}': ("found Filter (did you mean filter?), from",),
     'b: {aggregate: {n: "count(*)"}, from: reports, size: 3}': ("box b: an aggregate needs 'order'",),
-    'b: {fliter: ["Pos > 1"], from: reports}': ("box b: needs one operator of filter, map", "found fliter, from"),
+    'b: {fliter: ["Pos > 1"], from: reports}': ("box b: needs one operator", "fliter (did you mean filter?), from"),
     'b: {filter: ["Pos > 1"], map: {A: "Pos"}, from: reports}': ("box b: needs one operator", "filter, map, from"),
     "b: filter": ("box b: a box is a mapping", "found 'filter'"),
     "b:": ("box b: a box is a mapping",),
@@ -233,7 +236,7 @@ FILES: dict[str, str] = {
     "a: \0": "network: not valid YAML: special characters are not allowed",
     "- a": "network: a network is a mapping with network, inputs, boxes and outputs",
     "": "network: a network is a mapping with network, inputs, boxes and outputs",
-    "network: n\ninput: {}": "network: unknown key 'input'; there are network, inputs, boxes and outputs",
+    "network: n\ninput: {}": "network: unknown key 'input' (did you mean inputs?); there are",
     "inputs: [a]": "network: inputs is a mapping of names, found '['a']'",
     "inputs: {a: {}}": 'input a: write {schema: "Field type, .."}',
     'inputs: {a: {schema: "A int", statik: true}}': 'input a: write {schema: "Field type, .."}',

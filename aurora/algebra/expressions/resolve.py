@@ -1,6 +1,5 @@
 """From the bare syntax tree to the typed one: fields looked up, functions chosen, casts put in."""
 
-import difflib
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ from aurora.algebra.tuples.types import (
     struct_fields,
     type_name,
 )
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Resolver"]
 
@@ -340,7 +339,4 @@ class Resolver:
         known = [known for known in FUNCTIONS if known[0].isalpha()]
         if self.aggregate is not None:
             known += [*AGGREGATES, *ALIASES]
-        near = difflib.get_close_matches(name, known, n=1)
-        return f"unknown function '{name}' in '{source(node)}'" + (
-            f": did you mean {near[0]}?" if near else ""
-        )
+        return f"unknown function '{name}' in '{source(node)}'{did_you_mean(name, known)}"

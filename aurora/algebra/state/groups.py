@@ -12,6 +12,7 @@ from aurora.algebra.state.runs import (
     hashes_of,
     join_entries,
     key_columns,
+    lengths_of,
     make_run,
     merge_runs,
     part_names,
@@ -122,7 +123,7 @@ class Groups:
 def _hold_nothing(parts: dict[str, pa.Array], groups: int) -> Mask:
     rows = np.zeros(groups, np.int64)
     for lists in parts.values():
-        rows += lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        rows += lengths_of(lists)
     return np.asarray(rows == 0)
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "hashes_of",
     "join_entries",
     "key_columns",
+    "lengths_of",
     "make_run",
     "merge_runs",
     "part_names",
@@ -151,9 +152,15 @@ def are_empty(entries: pa.RecordBatch) -> Mask:
     """Which entries hold no row in any part."""
     rows = np.zeros(entries.num_rows, np.int64)
     for name in part_names(entries):
-        lengths = entries.column(PART + name).value_lengths()
-        rows += lengths.fill_null(0).to_numpy(zero_copy_only=False)
+        rows += lengths_of(entries.column(PART + name))
     return np.asarray(rows == 0)
+
+
+def lengths_of(lists: pa.Array) -> Ints:
+    """How many rows each list has; null is an empty list."""
+    lengths = lists.value_lengths()
+    filled = lengths.fill_null(0) if lengths.null_count else lengths
+    return np.asarray(filled.to_numpy(zero_copy_only=False))
 
 
 def to_lists(group: Ints, rows: pa.RecordBatch, groups: int) -> pa.Array:
@@ -167,8 +174,7 @@ def from_lists(lists: pa.Array) -> tuple[Ints, pa.RecordBatch] | None:
     rows = lists.flatten()
     if len(rows) == 0:
         return None
-    lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    return np.repeat(np.arange(len(lists)), lengths), pa.RecordBatch.from_struct_array(rows)
+    return np.repeat(np.arange(len(lists)), lengths_of(lists)), pa.RecordBatch.from_struct_array(rows)
 
 
 def rows_of_part(entries: pa.RecordBatch, part: str) -> tuple[Ints, pa.RecordBatch] | None:

@@ -40,7 +40,7 @@ def _hash_column(column: pa.Array) -> Hashes:
     else:
         if pa.types.is_date32(kind):
             column = column.cast(pa.int32())
-        whole = column.cast(pa.int64())
+        whole = column if column.type == pa.int64() else column.cast(pa.int64())
         filled = whole.fill_null(0) if whole.null_count else whole
         mixed = _mix(filled.to_numpy(zero_copy_only=False).view(np.uint64))
     if column.null_count:

@@ -22,9 +22,10 @@ class Schema(Mapping[str, pa.DataType]):
     'Sid int, Time int, `#` bigint'
     """
 
-    __slots__ = ("_hash", "_types", "required")
+    __slots__ = ("_arrow", "_hash", "_types", "required")
     _types: dict[str, pa.DataType]
     _hash: int
+    _arrow: pa.Schema
     required: frozenset[tuple[str, ...]]
 
     def __init__(
@@ -44,6 +45,8 @@ class Schema(Mapping[str, pa.DataType]):
         self._types = types
         self.required = frozenset(required)
         self._hash = hash(tuple(types.items()))
+        # Every turn of every box asks for it.
+        self._arrow = pa.schema(list(types.items()))
 
     @classmethod
     def parse(cls, text: str) -> "Schema":
@@ -65,7 +68,7 @@ class Schema(Mapping[str, pa.DataType]):
         return tuple(self._types)
 
     def arrow(self) -> pa.Schema:
-        return pa.schema(list(self._types.items()))
+        return self._arrow
 
     def select(self, names: Iterable[str]) -> "Schema":
         """The schema of those fields, in the order in which they are named."""

@@ -69,6 +69,11 @@ class Train:
             return self
         return Train(self.rows.filter(pa.array(mask)), self.arrived[mask], self.keys[:, mask])
 
+    def slice(self, start: int, count: int) -> "Train":
+        """So many rows from there on, without a copy."""
+        past = start + count
+        return Train(self.rows.slice(start, count), self.arrived[start:past], self.keys[:, start:past])
+
     def with_rows(self, rows: pa.RecordBatch) -> "Train":
         return Train(rows, self.arrived, self.keys)
 
@@ -96,7 +101,9 @@ class Train:
         if len(trains) == 1:
             return trains[0]
         depth = max(train.depth for train in trains)
-        trains = [train.deepen(depth) for train in trains]
+        trains = [train.deepen(depth) for train in trains if len(train)] or [trains[0].deepen(depth)]
+        if len(trains) == 1:
+            return trains[0]
         return Train(
             pa.concat_batches([train.rows for train in trains]),
             np.concatenate([train.arrived for train in trains]),
@@ -164,7 +171,7 @@ class Train:
         return to_bytes(pa.RecordBatch.from_arrays(sent, names=names).replace_schema_metadata(note))
 
     @staticmethod
-    def from_bytes(data: bytes) -> "Train":
+    def from_bytes(data: bytes | pa.Buffer) -> "Train":
         batch = from_bytes(data)
         same, hidden = json.loads(batch.schema.metadata[_SAME])
         count = batch.num_columns + len(same)
@@ -196,7 +203,7 @@ def to_bytes(batch: pa.RecordBatch, compressed: bool = False) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def from_bytes(data: bytes) -> pa.RecordBatch:
+def from_bytes(data: bytes | pa.Buffer) -> pa.RecordBatch:
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()
 

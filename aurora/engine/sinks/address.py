@@ -40,7 +40,7 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     kind, colon, path = text.partition(":")
     if not colon or kind not in FILES or not path:
         raise AuroraError(
-            f"sink {name}: '{text}' is no address; write csv:PATH, json:PATH, parquet:PATH or console"
+            f"sink {name}: '{text}' is not an address; write csv:PATH, json:PATH, parquet:PATH or console"
         )
     check_local(f"sink {name}", path)
     whole = path.lower().endswith(FILES[kind])

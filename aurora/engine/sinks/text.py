@@ -20,6 +20,8 @@ __all__ = ["TextSink"]
 
 # Makes lines of rows and of their arrival times in milliseconds since 1970.
 Encoder = Callable[[pa.RecordBatch, Ints], bytes]
+# So many rows are made lines of together: the text of millions need not be in memory.
+ROWS = 1 << 17
 # Bytes at the end of a file by which it is known again.
 LOOKED_AT = 4096
 
@@ -72,10 +74,9 @@ class TextSink:
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
-        content = self.encode(rows, arrived)
         with open(self.place, "r+b") as file:
             file.seek(note["bytes"])
-            file.write(content)
+            self._write(file, rows, arrived)
             return _ended(file)
 
     def stages(self, in_order: bool, local: bool) -> bool:
@@ -85,8 +86,13 @@ class TextSink:
     def stage(self, rows: pa.RecordBatch, arrived: Ints) -> str:
         self._staged.mkdir(parents=True, exist_ok=True)
         path = self._staged / uuid.uuid4().hex
-        path.write_bytes(self.encode(rows, arrived))
+        with path.open("wb") as file:
+            self._write(file, rows, arrived)
         return path.name
+
+    def _write(self, file: BinaryIO, rows: pa.RecordBatch, arrived: Ints) -> None:
+        for start in range(0, rows.num_rows, ROWS):
+            file.write(self.encode(rows.slice(start, ROWS), arrived[start : start + ROWS]))
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
         with open(self.place, "r+b") as file:

@@ -187,7 +187,7 @@ def _read_address(name: str, address: object) -> _Address:
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
         raise AuroraError(
-            f"source {name}: '{address}' is no address; write csv:PATH, json:PATH, parquet:PATH or tcp:HOST:PORT"
+            f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH or tcp:HOST:PORT"
         )
     found = OPTIONS.fullmatch(place)
     if found is None or os.path.exists(place):

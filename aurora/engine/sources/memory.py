@@ -11,7 +11,7 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.sources.source import Cursor, Piece, Portion
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Memory", "advance_rows"]
 
@@ -109,6 +109,11 @@ def _table(rows: Any, schema: Schema) -> pa.Table:
             raise AuroraError(
                 f"rows are a list of dicts, a pandas DataFrame or a pyarrow Table, found {_kind(rows)}: "
                 f"give for example [{{'{names[0]}': ..}}, ..]"
+            )
+        unknown = next((name for row in given for name in row or () if name not in schema), None)
+        if unknown is not None:
+            raise AuroraError(
+                f"the rows have a field {unknown}{did_you_mean(unknown, names)}; the schema is ({schema})"
             )
         try:
             return pa.Table.from_pylist([dict(row) for row in given if row is not None], schema.arrow())

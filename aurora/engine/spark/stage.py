@@ -31,7 +31,7 @@ class StageProcessor(StatefulProcessor):
         # Spark asks for the state's schema in a process that runs no stage, and need not load one.
         from aurora.engine.spark.stage_task import make_stop
 
-        yield make_stop(self._job.open(), self._number, int(key[0]), rows, self._values)
+        yield from make_stop(self._job.open(), self._number, int(key[0]), rows, self._values)
 
     def close(self) -> None:
         pass

@@ -1,7 +1,8 @@
 """A stop of the trains in one bucket of a stage: unloaded, passed through the boxes, and loaded for what comes next."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -19,7 +20,13 @@ from aurora.network.network import Port
 __all__ = ["make_stop"]
 
 
-def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], values: Any) -> pd.DataFrame:
+# So many bytes are handed to Spark together; what follows is packed when they are gone.
+FRAME = 1 << 24
+
+
+def make_stop(
+    job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], values: Any
+) -> Iterator[pd.DataFrame]:
     """`rows` are the wagons of the bucket `label`, `values` Spark's map of its state."""
     moment: Moment | None = None
     arrived: dict[Entry | Port, list[Train]] = {}
@@ -34,7 +41,8 @@ def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], v
                 arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
     if moment is None:
         # Only what passes through to a later stage or to the sinks: its labels may be none of this stage's.
-        return _frame(leaving)
+        yield from _frames(leaving)
+        return
     store = SparkStore(values, os.path.join(job.scratch, f"{number}-{label}"))
     state = State(store)
     primary = label == labels(job.buckets)[0]
@@ -42,11 +50,26 @@ def make_stop(job: Job, number: int, label: int, rows: Iterator[pd.DataFrame], v
     if not moment.end:
         # Nothing comes after the end.
         store.write(state.changes())
-    leaving += job.load_wagons(number, here, counts, label)
-    for wagon in job.moments(number + 1, moment):
-        if primary if wagon.stage == SINKS else wagon.bucket == label:
-            leaving.append(wagon)
-    return _frame(leaving)
+    arrived.clear()
+    onward = (
+        wagon
+        for wagon in job.moments(number + 1, moment)
+        if (primary if wagon.stage == SINKS else wagon.bucket == label)
+    )
+    yield from _frames(chain(leaving, job.load_wagons(number, here, counts, label), onward))
+
+
+def _frames(wagons: Iterable[Wagon]) -> Iterator[pd.DataFrame]:
+    """The wagons in frames of bounded size, one at least."""
+    loaded: list[Wagon] = []
+    size = 0
+    for wagon in wagons:
+        if loaded and size + len(wagon.payload) > FRAME:
+            yield _frame(loaded)
+            loaded, size = [], 0
+        loaded.append(wagon)
+        size += len(wagon.payload)
+    yield _frame(loaded)
 
 
 def _frame(wagons: list[Wagon]) -> pd.DataFrame:
