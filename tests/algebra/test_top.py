@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora import Network
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 from aurora.errors import AuroraError
-from tests.algebra.harness import CUTS, Arrival, check_agreement, rows_kept, run_kernel, run_naive
+from tests.algebra.harness import CUTS, Arrival, check_agreement, plain, rows_kept, run_kernel, run_naive
+from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.top import By
@@ -224,3 +226,39 @@ def test_what_a_top_looks_at() -> None:
     )
     (wants,) = box.needs({"w": None})
     assert wants is not None and set(wants) == {"w", "v", "T", "g", "bid"}
+
+
+@given(
+    arrivals(nearly_rising(st.integers(-6, 6)), g=groups, v=st.one_of(st.integers(-3, 3), st.none())),
+    KS,
+    st.integers(0, 6),
+    st.booleans(),
+    st.sampled_from([2, 5, 10]),
+    st.sampled_from([2, 5]),
+)
+def test_by_the_clock_of_the_stream(
+    rows: list[Arrival], k: int, slack: int, ties: bool, size: int, advance: int
+) -> None:
+    """Quiet groups close too; what is in order, and so what the windows hold, follows from the largest value so far."""
+    network = Network("clocked")
+    stream = network.input("in0", "T int, g int, v int")
+    order = {"on": "T", "slack": {"value": slack}, "group_by": ["g"], "clock": "stream"}
+    choice = {"k": k, "by": "v DESC", "ties": ties, "rank": "rank"}
+    network.output(
+        "best", stream.top(choice, order=order, size=size, advance=advance, align=True, name="best")
+    )
+    largest = [max(row["T"] for _, row in rows[: i + 1]) for i in range(len(rows))]
+    inside = [(0, row) for (_, row), most in zip(rows, largest, strict=True) if row["T"] >= most - slack]
+    # Those that are in order, with so much slack that nothing else is left out and all comes at the end.
+    naive = NaiveTop(
+        k, [(lambda row: row["v"], True)], squal.Order("T", 100, group_by=("g",)), size, advance, ties, "rank",
+        align=True,
+    )  # fmt: skip
+    want = [row for _, row in run_naive(naive, inside).ports.get("1", [])]
+    first: list[Any] | None = None
+    for cut, buckets in ((1, 1), (3, 2), (10**6, 3)):
+        run = run_network(network, rows, cut, buckets)
+        got = [row for train in run.outputs["best"] for row in plain(train.rows)]
+        assert sorted(map(repr, got)) == sorted(map(repr, want))
+        assert first is None or got == first
+        first = got

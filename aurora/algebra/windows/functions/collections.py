@@ -25,7 +25,8 @@ class Percentile(Function):
     share: float
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        return [single_lists(pa.array(to_floats(arguments[0])), to_valid(arguments[0]))]
+        # Plus 0.0 makes 0.0 of -0.0.
+        return [single_lists(pa.array(to_floats(arguments[0]) + 0.0), to_valid(arguments[0]))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [join_lists(columns[0], starts)]
