@@ -1,5 +1,6 @@
 """Join as of: each tuple of the left with the latest tuple of the right that has its key, when it arrives."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +11,13 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, is_equality, pair_predicate
+from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import stable_order, starts_of
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Train
+from aurora.algebra.tuples.types import is_struct
 from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["AsOf"]
@@ -41,6 +44,8 @@ class AsOf:
     right: Schema
     predicate: Expression
     unmatched: Unmatched = PAIRS_ONLY
+    # Whether every bucket has the whole table, so that the left tuples stay where they are.
+    broadcast: bool = False
 
     @classmethod
     def of(
@@ -50,8 +55,9 @@ class AsOf:
         right: Schema,
         unmatched: Unmatched = PAIRS_ONLY,
         where: str = "join",
+        broadcast: bool = False,
     ) -> "AsOf":
-        return cls(left, right, pair_predicate(predicate, left, right, where), unmatched)
+        return cls(left, right, pair_predicate(predicate, left, right, where), unmatched, broadcast)
 
     @cached_property
     def outputs(self) -> dict[str, Schema]:
@@ -63,6 +69,8 @@ class AsOf:
 
     @property
     def partition(self) -> Partition | None:
+        if self.broadcast:
+            return tuple(name for name in self.left.names if not is_struct(self.left[name])), None
         return self._key_fields(0), self._key_fields(1)
 
     @property
@@ -74,6 +82,11 @@ class AsOf:
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return self.unmatched.needs(self.left, self.right, self.predicate, given)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        return {name: known for name, known in inputs[0].items() if name in self.keeps(port)[0]}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         # A left tuple gives one row at most, at its own place.

@@ -22,7 +22,7 @@ from aurora.algebra.ordering.pairs import (
     pair_predicate,
 )
 from aurora.algebra.ordering.passing import Waiting, are_passed
-from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.progress import Progress, join_progress
 from aurora.algebra.ordering.sides import Side, Tuples
 from aurora.algebra.ordering.values import to_values
 from aurora.algebra.state.groups import Groups
@@ -88,16 +88,18 @@ class Join:
 
     @property
     def partition(self) -> Partition | None:
+        # Groups must not be torn apart; a side that goes by a clock has none.
         pairs = [
             (left, right)
             for left, right in self.equal
-            if left in self.left_order.group_by and right in self.right_order.group_by
+            if (self.left_order.clocked or left in self.left_order.group_by)
+            and (self.right_order.clocked or right in self.right_order.group_by)
         ]
         return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return Traits(clocks=self.left_order.clocks(0) + self.right_order.clocks(1))
 
     def keeps(self, port: str) -> Keeps:
         return self.unmatched.keeps(self.left, self.right)
@@ -109,7 +111,21 @@ class Join:
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
     ) -> Mapping[str, Progress]:
-        return {}
+        if not (self.left_order.clocked and self.right_order.clocked):
+            return {}
+        bounds = [clock.lag(order.span) for clock, order in zip(clocks, self._orders, strict=True)]
+        names = self._order_names()
+        # A tuple that is kept is not further behind the other side than the size.
+        return {
+            name: join_progress(bounds[side], bounds[1 - side].lag(self.size))
+            for side, name in enumerate(names)
+            if name is not None
+        }
+
+    def _order_names(self) -> tuple[str | None, str | None]:
+        """What the order fields of both sides are called in the output, where they are there in every row."""
+        left, right = (kept.get(order.on) for kept, order in zip(self.keeps("1"), self._orders, strict=True))
+        return left, right
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return 2 * max(inputs) + (3 if self.unmatched.sides else 1)
@@ -179,8 +195,19 @@ class Join:
         streams: list[Any] = [trains[side].rows]
         if fields is not None:
             streams.append((trains[1 - side].rows, fields))
-        groups = turn.state.groups(f"{SIDES[side]} groups", order.group_by, *streams)
-        return admit(order, trains[side], groups, groups.numbers[0], turn)
+        groups = turn.state.groups(f"{SIDES[side]} groups", self._groups_of(side), *streams)
+        return admit(order, trains[side], groups, groups.numbers[0], turn, self._clock(side, turn))
+
+    def _clock(self, side: int, turn: Turn) -> Progress | None:
+        order = self._orders[side]
+        if not order.clocked:
+            return None
+        return turn.clocks[side if self.left_order.clocked else 0].lag(order.span)
+
+    def _groups_of(self, side: int) -> tuple[str, ...]:
+        """The fields by which a side has come more or less far; by a clock all has come as far."""
+        order = self._orders[side]
+        return () if order.clocked else order.group_by
 
     def _pairing_fields(self, side: int) -> tuple[str, ...]:
         return tuple(pair[side] for pair in self.equal)
@@ -193,7 +220,7 @@ class Join:
 
         At the end all are looked at. A group that P ties to one key meets its tuples whenever it moves.
         """
-        others, group_by = self._pairing_fields(1 - side), self._orders[1 - side].group_by
+        others, group_by = self._pairing_fields(1 - side), self._groups_of(1 - side)
         tied = len(others) == len(group_by) and set(others) == set(group_by)
         if tied or turn.moment.end or not self._watches(side) or self._fields(side) is None:
             return None
@@ -215,7 +242,9 @@ class Join:
         """All matches, each at the place of the one that came later, then of the other; and their positions."""
         left, right = lefts.train, rights.train
         if len(left) == 0 or len(right) == 0:
-            return Train.empty(self.outputs["1"].arrow(), 2 * left.depth - 1)
+            depth = 2 * left.depth + (1 if self.unmatched.sides else -1)
+            none = np.empty(0, np.int64)
+            return Train.empty(joined_schema(self.left, self.right).arrow(), depth), none, none
         i, j = match_near(
             (lefts.group, to_values(left.rows.column(self.left_order.on))),
             (rights.group, to_values(right.rows.column(self.right_order.on))),
@@ -248,7 +277,7 @@ class Join:
 
     def _fields(self, side: int) -> tuple[str, ...] | None:
         """The fields of this side that name the group of the other, where P fixes all of them."""
-        other = self._orders[1 - side].group_by
+        other = self._groups_of(1 - side)
         named = {pair[1 - side]: pair[side] for pair in self.equal}
         return tuple(named[field] for field in other) if all(field in named for field in other) else None
 
@@ -269,11 +298,14 @@ class Join:
         What it passes in this turn may still meet tuples of this turn.
         """
         fields, order = self._fields(side), self._orders[1 - side]
+        value = to_values(rows.column(self._orders[side].on))
         if fields is None:
             return np.ones(rows.num_rows, bool)
+        clock = self._clock(1 - side, turn)
+        if clock is not None:
+            return ~are_passed(value, np.zeros(len(value), np.int64), clock.bounds_before, self.size)
         stored = turn.state.as_stored()
         other = stored.groups(f"{SIDES[1 - side]} groups", order.group_by, (rows, fields))
-        value = to_values(rows.column(self._orders[side].on))
         return ~are_passed(value, other.numbers[0], read_bounds(order, other), self.size)
 
 

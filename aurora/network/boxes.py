@@ -44,7 +44,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
     "join": (
         frozenset({"left", "right"}),
-        frozenset({"size", "keep", "left_order", "right_order", "asof", "outer", "anti"}),
+        frozenset({"size", "keep", "left_order", "right_order", "asof", "broadcast", "outer", "anti"}),
     ),
     "resample": (
         frozenset({"left", "right", "left_order", "right_order"}),
@@ -246,7 +246,10 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
         for key in (*reach, "keep"):
             if key in spec:
                 raise AuroraError(f"{where}: {key} with asof, where arrival order decides; leave {key} out")
-        return AsOf.of(predicate, left, right, Unmatched.of(*lone, where, "left with asof"), where)
+        unmatched = Unmatched.of(*lone, where, "left with asof")
+        return AsOf.of(predicate, left, right, unmatched, where, _truth(spec, "broadcast", where))
+    if "broadcast" in spec:
+        raise AuroraError(f"{where}: broadcast goes with asof: true; leave broadcast out")
     if "keep" in spec:
         for key in ("outer", "anti"):
             if key in spec:

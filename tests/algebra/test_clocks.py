@@ -322,6 +322,26 @@ def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good:
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
+@given(
+    REACHING, st.integers(0, 4), st.integers(0, 5), st.booleans(), st.sampled_from([None, "left", "right"])
+)
+def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: str | None) -> None:
+    network, left, right, order = two_sides(both, span)
+    options = {} if outer is None else {"outer": outer}
+    found = left.join(
+        right,
+        "left.g = right.g AND right.v >= left.v",
+        size=size,
+        left_order=order,
+        right_order=order,
+        name="meet",
+        **options,
+    )
+    network.output("found", found)
+    naive = clocks.Join(same_key, size, () if outer is None else (int(outer == "right"),))
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -123,7 +123,19 @@ INPUTS = {
     "resample": 2,
     **{kind: user.inputs for kind, user in USERS.items()},
 }
-ONE_AT_A_TIME = ["filter", "map", "union", "bsort", "aggregate", "top", "wait", "join", "outer", "asof", *USERS]
+ONE_AT_A_TIME = [
+    "filter",
+    "map",
+    "union",
+    "bsort",
+    "aggregate",
+    "top",
+    "wait",
+    "join",
+    "outer",
+    "asof",
+    *USERS,
+]
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]

@@ -176,7 +176,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     'b: {filter: ["Sid > 1"], from: people}': ("box b (from people): a table can be a side of a join",),
     f'b: {{resample: {{Time: "avg(Pos)"}}, {SIDES}, size: 3, {ORDERS}}}': ("result are called Time; rename one",),
-    f'b: {{resample: {{p: "avg(Pos)"}}, {SIDES}, {ORDERS}}}': ("a resample needs 'size', or 'match' together with 'between'",),
+    f'b: {{resample: {{p: "avg(Pos)"}}, {SIDES}, {ORDERS}}}': ("a resample needs 'size', or 'match'",),
     "b: {wait: Tim, from: reports, for: reports, order: {on: Time}}": ("(from reports, for reports)", "Tim"),
     "b: {wait: Time, from: reports, for: words, order: {on: At}}": ("Time is int", "At is timestamp"),
     "b: {wait: At, from: words, for: reports, order: {on: Time, group_by: [Sid]}}": ("no field Sid",),

@@ -6,7 +6,7 @@ from typing import Any
 from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
-__all__ = ["BSort", "Clock", "Gather", "KeptJoin", "Sessions", "Windows"]
+__all__ = ["BSort", "Clock", "Gather", "Join", "KeptJoin", "Sessions", "Windows"]
 
 
 class Clock:
@@ -227,3 +227,50 @@ class KeptJoin(TwoSides):
 
     def reach(self, bounds: tuple[Any, Any]) -> None:
         self.bounds = bounds
+
+
+class Join(TwoSides):
+    """Pairs not further apart than the size; `outer` sides give tuples without a partner once none can come."""
+
+    def __init__(self, match: Callable[[Row, Row], Any], size: int, outer: tuple[int, ...]) -> None:
+        super().__init__()
+        self.match = match
+        self.size = size
+        self.outer = outer
+        self.met: list[Row] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.admits(port, row):
+            return []
+        self.sides[port].append(row)
+        found = []
+        for other in self.sides[1 - port]:
+            pair = (row, other) if port == 0 else (other, row)
+            if abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
+                found.append(("1", 0, joined(*pair)))
+                self.met += [row, other]
+        bound = self.bounds[1 - port]
+        passed = bound is not None and bound > row["T"] + self.size
+        if port in self.outer and not found and (passed or row["g"] is None):
+            return self.give(port, [row])
+        return found
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
+        self.bounds = bounds
+        found = []
+        for port in self.outer:
+            bound = bounds[1 - port]
+            found += self.give(
+                port, [row for row in self.sides[port] if bound is not None and bound > row["T"] + self.size]
+            )
+        return found
+
+    def give(self, port: int, rows: list[Row]) -> list[Out]:
+        alone = [row for row in rows if not any(row is other for other in self.met)]
+        self.met += alone
+        nothing = dict.fromkeys(("T", "g", "U", "v"))
+        pairs = [(row, nothing) if port == 0 else (nothing, row) for row in alone]
+        return [("1", 0, joined(*pair)) for pair in pairs]
+
+    def end(self) -> list[Out]:
+        return [out for port in self.outer for out in self.give(port, self.sides[port])]

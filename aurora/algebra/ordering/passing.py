@@ -8,7 +8,7 @@ import numpy as np
 from aurora.algebra.ordering.admission import Admitted, Bounds
 from aurora.algebra.ordering.values import beyond, least, shift
 from aurora.algebra.tuples.arrays import first_not_before
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, brought_forth
 
 __all__ = ["Waiting", "are_passed"]
 
@@ -43,13 +43,17 @@ class Waiting:
         Those that are not passed wait until the input ends.
         """
         group, value = self.group[those], self.value[those]
-        keys = at_the_end(self.train.depth, len(those))
-        bound = np.where(other.bounded, other.bound, least(other.bound.dtype))
-        low = np.searchsorted(other.group, group, side="left")
-        high = np.searchsorted(other.group, group, side="right")
-        cause = first_not_before(bound, low, high, shift(value, size), after=True)
-        found = cause < high
-        keys[:, found] = other.train.keys[:, cause[found]]
+        if other.clock is not None:
+            positions = other.clock.find_positions(shift(value, size), above=True)
+            keys = brought_forth(positions, self.train.depth)
+        else:
+            keys = at_the_end(self.train.depth, len(those))
+            bound = np.where(other.bounded, other.bound, least(other.bound.dtype))
+            low = np.searchsorted(other.group, group, side="left")
+            high = np.searchsorted(other.group, group, side="right")
+            cause = first_not_before(bound, low, high, shift(value, size), after=True)
+            found = cause < high
+            keys[:, found] = other.train.keys[:, cause[found]]
         mine = self.train.keys[:, those]
         # Of one arrival, the tuples at the first input come first: the line behind the number says which.
         earlier = (keys[0] < mine[0]) | ((keys[0] == mine[0]) & (keys[1] < mine[1]))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import least, shift, to_values
-from aurora.algebra.tuples.train import LAST, Ints, Train, Values
+from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values
 
 __all__ = ["Progress", "find_rises", "join_progress", "keep_progress", "stands_before"]
 
@@ -65,6 +65,11 @@ class Progress:
     def after(self) -> Any:
         """What holds when the turn is over."""
         return self._all[-1]
+
+    @property
+    def bounds_before(self) -> tuple[Values, Mask]:
+        """What held when the turn began, as the bound of one group."""
+        return self._all[:1], self._all[:1] > least(self.values.dtype)
 
     def at(self, positions: Ints) -> Values:
         """The value that holds for the rows of each position."""
