@@ -78,7 +78,20 @@ def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
         assert not re.search(r"^\s*(?:import|from) pyspark", path.read_text(), re.MULTILINE), path
 
 
-BOXES = ("aggregate", "bsort", "filter", "join", "lookup", "map", "resample", "top", "union", "user", "wait")
+BOXES = (
+    "aggregate",
+    "bsort",
+    "filter",
+    "join",
+    "lookup",
+    "map",
+    "resample",
+    "running",
+    "top",
+    "union",
+    "user",
+    "wait",
+)
 # Where boxes are made, and where those that Spark has columns for are translated.
 KNOW_BOXES = {"network/boxes.py", "network/relations.py", "engine/columns.py"}
 

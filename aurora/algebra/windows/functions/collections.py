@@ -10,6 +10,7 @@ from aurora.algebra.ordering.values import order_codes, orderable
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions.function import Function, fill_nulls, to_floats, to_valid
+from aurora.algebra.windows.functions.scans import smallest_of_ranges, starts_by_row
 from aurora.algebra.windows.functions.sums import Count
 
 __all__ = ["Distinct", "Percentile", "from_lists", "join_lists", "single_lists", "to_lists"]
@@ -47,6 +48,24 @@ class Percentile(Function):
         result[some] = np.where((low == high) | (below == above), low, between)
         return pa.array(result, mask=lengths == 0)
 
+    def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
+        values, _, lengths = _from_lists(columns[0])
+        ends = np.cumsum(lengths)
+        begins = (ends - lengths)[starts_by_row(starts, len(lengths))]
+        some = np.flatnonzero(ends > begins)
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+        order = np.argsort(order_codes(numbers), kind="stable")
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        low, high = begins[some], ends[some]
+        one, two = (
+            order[smallest_of_ranges(rank, low, high, half)]
+            for half in ((high - low - 1) // 2, (high - low) // 2)
+        )
+        middle = np.zeros(len(lengths))
+        middle[some] = np.where(one == two, numbers[one], numbers[one] / 2 + numbers[two] / 2)
+        return pa.array(middle, mask=ends == begins), self.combine(columns, starts)
+
 
 @dataclass(frozen=True)
 class Distinct(Function):
@@ -71,6 +90,23 @@ class Distinct(Function):
         # The sort keeps the order of equals, so that the first of them stays.
         kept = np.sort(order[firsts])
         return [to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
+
+    def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
+        """Each value counts where it first comes in its run; a sum goes on from there."""
+        values, owner, lengths = _from_lists(columns[0])
+        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(lengths))))
+        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((codes, run[owner]))
+        firsts, _ = find_runs(run[owner][order], codes[order])
+        kept = np.sort(order[firsts])
+        values, owner = values.take(pa.array(kept)), owner[kept]
+        begins, _ = find_runs(run[owner])
+        sums = self.of.finish(self.of.scan(self.of.lift([values], len(values)), begins))
+        past = np.searchsorted(owner, np.arange(len(lengths)), side="right")
+        none = past == np.searchsorted(owner, starts_by_row(starts, len(lengths)), side="left")
+        result = sums.take(pa.array(past - 1, mask=none))
+        state = _to_lists(values, run[owner], len(starts))
+        return result.fill_null(0) if isinstance(self.of, Count) else result, [state]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         values, _, lengths = from_lists(columns[0])
