@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, WindowFunction, from_text
@@ -51,6 +51,7 @@ def tuples(values: Any, **fields: Any) -> Any:
 
 
 nearly = tuples(nearly_rising(st.one_of(st.integers(-6, 6), st.none())))
+FEW = settings(max_examples=settings().max_examples // 4)
 SIZES = st.sampled_from([None, 1, 2, 3, 4, 7, 100])
 
 
@@ -75,6 +76,7 @@ def test_in_the_order_of_a_field(rows: list[Arrival], slack: int, grouped: bool)
 
 
 @pytest.mark.parametrize("kind", ["int", "timestamp"])
+@FEW
 @given(nearly, st.integers(0, 8), st.booleans())
 def test_slack_as_a_span(kind: str, rows: list[Arrival], span: int, grouped: bool) -> None:
     check_against_naive(rows, kind, {"span": span, "group_by": ("g",) if grouped else ()})
@@ -123,6 +125,7 @@ def check_functions(rows: list[Arrival], kind: str, names: list[str], digits: fl
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@FEW
 @given(st.data())
 def test_every_function(kind: str, data: Any) -> None:
     values = st.lists(st.just(0), max_size=20)
@@ -135,6 +138,7 @@ def test_every_function(kind: str, data: Any) -> None:
     check_functions(rows, kind, names)
 
 
+@FEW
 @given(
     arrivals(
         st.lists(st.just(0), max_size=20),
@@ -147,6 +151,7 @@ def test_doubles_do_not_depend_on_cuts(rows: list[Arrival]) -> None:
     check_functions(rows, "double", ["stddev", "var_pop", "median", "sum distinct"], digits=30.0)
 
 
+@FEW
 @given(
     arrivals(
         st.lists(st.just(0), max_size=20),

@@ -24,8 +24,8 @@ NUMBER = "#"
 class Line:
     """What is kept of the groups, then the new rows, brought together by group.
 
-    `order` brings them together, `starts` is where each group then starts, `group` its number. `place` is where each
-    new row stands, `start` where its group starts, `number` what it is the how-manieth of.
+    `order` brings them together, `starts` is where each group then starts, `group` which one it is. `place` is where
+    each new row stands then, `start` where its group starts, `number` its number in the group, from 1.
     """
 
     kept: list[pa.Array]
