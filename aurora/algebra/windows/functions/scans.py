@@ -120,13 +120,13 @@ def extremes_of_ranges(pick: np.ufunc, values: Values, low: Ints, high: Ints) ->
     [3, 2, 5]
     """
     lengths = high - low
-    found = values[low]
+    found = np.empty(len(low), values.dtype)
     width = 1
-    while 2 * width <= int(lengths.max(initial=0)):
+    while width <= int(lengths.max(initial=0)):
+        those = np.flatnonzero((lengths >= width) & (lengths < 2 * width))
+        found[those] = pick(values[low[those]], values[high[those] - width])
         values = pick(values[:-width], values[width:])
         width *= 2
-        those = np.flatnonzero(lengths >= width)
-        found[those] = pick(values[low[those]], values[high[those] - width])
     return found
 
 
