@@ -12,6 +12,7 @@ from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import admit, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
+from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -64,6 +65,10 @@ class Running:
                 "stored; write size: n, partial: true"
             )
         reducer = Reducer.of(functions, schema, where, running=True)
+        if last is None and any(call.function == "approx_count_distinct" for call in reducer.calls):
+            raise AuroraError(
+                f"{where}: approx_count_distinct gives no row for each tuple so far; write count(DISTINCT ..)"
+            )
         for name in reducer.outputs:
             if name in (*order.group_by, order.on):
                 raise AuroraError(
@@ -84,13 +89,22 @@ class Running:
 
     @property
     def traits(self) -> Traits:
-        return Traits(functions=self.reducer.user_functions)
+        return Traits(functions=self.reducer.user_functions, clocks=self.order.clocks())
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.order.group_by),)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         return (merge(needs_of_reducer(self.reducer), needs_of_order(self.order)),)
+
+    def progress(
+        self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
+    ) -> Mapping[str, Progress]:
+        if self._sort is not None:
+            return self._sort.progress(port, inputs, clocks)
+        # Each row stands where its tuple stood, so what it has of it keeps its promise.
+        own = keeps_fields([name for name in (*self.order.group_by, self.order.on) if name != ARRIVAL])
+        return keep_progress(({**self.reducer.bare_fields, **own},), inputs)
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return inputs[0] if self._sort is None else self._sort.depth(inputs)
@@ -104,8 +118,9 @@ class Running:
     @cached_property
     def _sort(self) -> BSort | None:
         """What puts the tuples in order, where they do not come in it."""
-        at_once = self.order.on == ARRIVAL or (self.order.span is None and self.order.slack == 0)
-        return None if at_once else BSort(self._fields, self.order)
+        order = self.order
+        at_once = order.on == ARRIVAL or (not order.clocked and order.span is None and order.slack == 0)
+        return None if at_once else BSort(self._fields, order)
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         train = inputs[0].select(self._fields.names)
@@ -132,5 +147,6 @@ class Running:
     def _put_in_order(self, sort: BSort, train: Train, turn: Turn) -> Train:
         """The tuples that are in order, as they are let go; each row is due with its tuple."""
         groups = turn.state.groups("order", self.order.group_by, train.rows)
-        admitted = admit(self.order, train, groups, groups.numbers[0], turn)
+        clock = turn.clocks[0].lag(self.order.span) if self.order.clocked else None
+        admitted = admit(self.order, train, groups, groups.numbers[0], turn, clock)
         return sort.call((admitted.train,), replace(turn, state=turn.state.within("sort ")))["1"]

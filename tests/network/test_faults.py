@@ -94,6 +94,9 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{{COUNT}, order: {{on: "#"}}, size: 0, partial: true}}': ("size must be above 0, found 0",),
     f'b: {{{COUNT}, order: {{on: "#"}}, size: 100001, partial: true}}': ("100,000 windows; write a smaller one",),
     'b: {aggregate: {n: "3"}, from: reports, order: {on: "#"}, size: all}': ("neither a field nor an aggregate",),
+    'b: {aggregate: {n: "approx_count_distinct(Pos)"}, from: reports, order: {on: "#"}, size: all}': (
+        "write count(DISTINCT ..)",
+    ),
     'b: {aggregate: {n: "Posn"}, from: reports, order: {on: "#"}, size: all}': ("'Posn'", "Sid, Time, Pos"),
     'b: {aggregate: {Time: "Time"}, from: reports, order: {on: Time}, size: all}': ("function Time", "rename it"),
     'b: {aggregate: {Sid: "Sid"}, from: reports, order: {on: "#", group_by: [Sid]}, size: all}': ("function Sid",),

@@ -91,6 +91,17 @@ class Reducer:
         """Whether it matters in which order the tuples of a window come."""
         return self.whole or any(part.ordered for part in self.parts)
 
+    @property
+    def bare_fields(self) -> dict[str, str]:
+        """The fields that a running window passes on from its last tuple, and how they are called there."""
+        found = {}
+        for name, function in self.functions:
+            call = function.calls[0]
+            if function.finish.is_field and call.function == "last" and call.argument is not None:
+                field = call.argument.is_field
+                found.update({} if field is None else {field: name})
+        return found
+
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields that the functions look at."""
