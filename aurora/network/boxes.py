@@ -16,6 +16,7 @@ from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import ARRIVAL, GROUP, STREAM, Order
 from aurora.algebra.resample import Resample
+from aurora.algebra.running import Running
 from aurora.algebra.sessions import Sessions
 from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
@@ -31,6 +32,9 @@ from aurora.network.relations import check_keys
 
 __all__ = ["FORMS", "clock_references", "operator", "references", "with_clocks", "with_references"]
 
+# The size of a window that holds a group's tuples so far.
+ALL = "all"
+
 # Each tuple is counted in size / advance windows.
 MOST_WINDOWS = 100_000
 
@@ -40,7 +44,10 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "map": (frozenset({"from"}), frozenset()),
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
-    "aggregate": (frozenset({"from", "order"}), frozenset({"size", "gap", "advance", "timeout", "align"})),
+    "aggregate": (
+        frozenset({"from", "order"}),
+        frozenset({"size", "gap", "advance", "timeout", "align", "partial"}),
+    ),
     "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
     "join": (
         frozenset({"left", "right"}),
@@ -170,13 +177,15 @@ def _aggregate(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool
         return _sessions(functions, spec, schemas[0], where)
     if "size" not in spec:
         raise AuroraError(f"{where}: an aggregate needs 'size', or for sessions 'gap'")
+    if spec["size"] == ALL or _truth(spec, "partial", where):
+        return _running(functions, spec, schemas[0], where)
     return _windowed(partial(Aggregate.of, functions), spec, schemas[0], where)
 
 
 def _sessions(
     functions: Mapping[str, str] | WindowFunction, spec: Mapping[str, Any], schema: Schema, where: str
 ) -> Operator:
-    for key in ("size", "advance", "align", "timeout"):
+    for key in ("size", "advance", "align", "timeout", "partial"):
         if key in spec:
             raise AuroraError(f"{where}: a session ends by its gap; leave out '{key}', or the gap")
     order = _order(spec["order"], schema, f"{where}: order")
@@ -199,7 +208,7 @@ def _top(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], whe
         raise AuroraError(
             f"{where}: top: by is a text such as \"Field DESC\", or a list of them; found '{by}'"
         )
-    if spec.get("size") == "all":
+    if spec.get("size") == ALL:
         raise AuroraError(f"{where}: a top needs windows that end; write a size such as 10 or 10s, found all")
     names = {key: given[key] for key in ("rank", "start") if key in given}
     for key, name in names.items():
@@ -226,6 +235,34 @@ def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Sc
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
     align = _truth(spec, "align", where)
     return make(order, size, advance, schema, where, timeout, align)
+
+
+def _running(
+    functions: Mapping[str, str] | WindowFunction, spec: Mapping[str, Any], schema: Schema, where: str
+) -> Operator:
+    """A window for each tuple: size all, or the last n with those at the start that are not full."""
+    order = _order(spec["order"], schema, f"{where}: order")
+    for key in ("timeout", "align"):
+        if spec.get(key, False) is not False:
+            raise AuroraError(f"{where}: a row for each tuple comes at once: leave '{key}' out")
+    if spec["size"] == ALL:
+        for key in ("advance", "partial"):
+            if spec.get(key, False) is not False:
+                raise AuroraError(f"{where}: size: all gives a row for each tuple: leave '{key}' out")
+        return Running.of(functions, order, None, schema, where)
+    advance = spec.get("advance", 1)
+    if order.on != ARRIVAL or advance != 1 or advance is True:
+        raise AuroraError(
+            f"{where}: partial: true needs order on '#' and advance 1, found order on {order.on}, advance {advance}"
+        )
+    size = distance(spec["size"], order.type(schema), f"{where}: size")
+    if int(size) != size:
+        raise AuroraError(f"{where}: # counts in whole numbers, found size {size}")
+    if size > MOST_WINDOWS:
+        raise AuroraError(
+            f"{where}: size {size} puts each tuple into more than {MOST_WINDOWS:,} windows; write a smaller one"
+        )
+    return Running.of(functions, order, int(size), schema, where)
 
 
 def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:

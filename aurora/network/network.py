@@ -97,7 +97,10 @@ class Stream:
         return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
 
     def aggregate(self, functions: Any, *, order: Mapping[str, Any], name: str, **options: Any) -> "Stream":
-        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap."""
+        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap.
+
+        A row for each tuple: size="all", over its group so far; partial=True, over the last `size` by "#".
+        """
         spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
         return self.network.add(name, {**spec, **options})
 

@@ -13,6 +13,7 @@ from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.spec import joins, squal
 from tests.spec.network import Network as NaiveNetwork
+from tests.spec.running import Running as NaiveRunning
 from tests.spec.top import Top as NaiveTop
 from tests.spec.windows import Aggregate as NaiveAggregate
 
@@ -28,6 +29,10 @@ def last_and_total(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"v": sum(row["v"] for row in rows)}
+
+
+def running_total(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"T": rows[-1]["T"], "v": sum(row["v"] for row in rows) + rows[-1]["v"] - rows[0]["v"]}
 
 
 def nothing_missing(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -74,6 +79,15 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             found = stream.aggregate(functions, order=loose, size=size, advance=advance, name=f"{name}x")
             found.map(SAME, name=name)
             return NaiveAggregate(last_and_total, plain_loose, size, advance)
+        case "running":
+            stream.aggregate({"v": "sum(v)"}, order=order, size="all", name=name)
+            return NaiveRunning(total, plain_order)
+        case "last":
+            functions = {"T": "T", "v": "sum(v) + v - first(v)"}
+            counted = {"on": "#", "group_by": ["g"]}
+            found = stream.aggregate(functions, order=counted, size=size, partial=True, name=f"{name}x")
+            found.map(SAME, name=name)
+            return NaiveRunning(running_total, squal.Order("#", group_by=("g",)), size)
         case "top" | "tops":
             by, naive_order = (order, plain_order) if kind == "tops" else (loose, plain_loose)
             k, ties = draw(st.integers(1, 2)), draw(st.booleans())
@@ -124,16 +138,20 @@ INPUTS = {
     **{kind: user.inputs for kind, user in USERS.items()},
 }
 ONE_AT_A_TIME = [
-    "filter",
-    "map",
-    "union",
-    "bsort",
-    "aggregate",
-    "top",
-    "wait",
-    "join",
-    "outer",
-    "asof",
+    *(
+        "filter",
+        "map",
+        "union",
+        "bsort",
+        "aggregate",
+        "running",
+        "last",
+        "top",
+        "wait",
+        "join",
+        "outer",
+        "asof",
+    ),
     *USERS,
 ]
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is

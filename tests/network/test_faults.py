@@ -82,6 +82,27 @@ BOXES: dict[str, tuple[str, ...]] = {
     "b: {bsort: {}, from: reports, order: {on: Time, slack: {value: -3}}}": ("{value: -3}", "0 or more"),
     "b: {bsort: {}, from: reports, order: {on: Time, slack: {value: 0.5}}}": ("{value: 0.5}", "a whole number"),
     f'b: {{{COUNT}, order: {{on: "#", slack: {{value: 3}}}}, size: 3}}': ("slack as a span needs an order field",),
+    # Running windows.
+    f"b: {{{COUNT}, order: {{on: Time}}, size: all, advance: 1}}": ("size: all", "leave 'advance' out"),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: all, partial: true}}': ("size: all", "leave 'partial' out"),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: all, timeout: 5s}}": ("comes at once: leave 'timeout' out",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 3, partial: true, align: true}}': ("leave 'align' out",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 3, partial: true}}": (
+        "box b (from reports): partial: true needs order on '#' and advance 1, found order on Time",
+    ),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 3, advance: 3, partial: true}}': ("found order on #, advance 3",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 3, advance: true, partial: true}}': ("advance True",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 3, partial: "yes"}}': ("partial is true or false, found 'yes'",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 1.5, partial: true}}': ("# counts in whole numbers",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 0, partial: true}}': ("size must be above 0, found 0",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, size: 100001, partial: true}}': ("100,000 windows; write a smaller one",),
+    'b: {aggregate: {n: "3"}, from: reports, order: {on: "#"}, size: all}': ("neither a field nor an aggregate",),
+    'b: {aggregate: {n: "approx_count_distinct(Pos)"}, from: reports, order: {on: "#"}, size: all}': (
+        "write count(DISTINCT ..)",
+    ),
+    'b: {aggregate: {n: "Posn"}, from: reports, order: {on: "#"}, size: all}': ("'Posn'", "Sid, Time, Pos"),
+    'b: {aggregate: {Time: "Time"}, from: reports, order: {on: Time}, size: all}': ("function Time", "rename it"),
+    'b: {aggregate: {Sid: "Sid"}, from: reports, order: {on: "#", group_by: [Sid]}, size: all}': ("function Sid",),
     # Sizes, advances, timeouts.
     f"b: {{{COUNT}, order: {{on: Time}}, size: big}}": ("size: 'big' on a field of type int",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 10s}}": ("size: '10s' on a field of type int",),

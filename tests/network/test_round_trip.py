@@ -167,6 +167,13 @@ OPTIONS = st.one_of(
     ),
     st.fixed_dictionaries({"advance": PREDICATES}),
 )
+RUNNING: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({"size": "all"}),
+    st.fixed_dictionaries(
+        {"size": st.integers(1, 60), "partial": st.just(True), "order": st.just({"on": "#"})},
+        optional={"advance": st.just(1)},
+    ),
+)
 
 
 def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Stream, name: str) -> Stream:
@@ -179,6 +186,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
                 "bsort",
                 "aggregate",
                 "top",
+                "running",
                 "join",
                 "lookup",
                 "asof",
@@ -211,6 +219,9 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         size = draw(st.integers(1, 60))
         return stream.top(draw(TOPS), order=draw(ORDERS), size=size, name=name, **draw(OPTIONS))
     alone = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
+    if kind == "running":
+        functions = {**draw(FUNCTIONS), "own": "Pos - first(Pos)"}
+        return stream.aggregate(functions, name=name, **{"order": draw(ORDERS), **draw(RUNNING)})
     if kind == "join":
         more = draw(st.sampled_from([alone, {"outer": "both"}, {"anti": "right"}]))
         predicate = "left.Sid = right.Sid AND left.Pos > right.Pos"

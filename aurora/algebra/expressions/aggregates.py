@@ -101,8 +101,12 @@ INDIFFERENT = ("min", "max", "bool_and", "bool_or", "approx_count_distinct")
 WITH_TWO = ("min_by", "max_by", "percentile")
 
 
-def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExpression:
+def parse_aggregates(
+    text: str, schema: Schema, where: str = "", running: bool = False
+) -> AggregateExpression:
     """Reads an expression over aggregates, for example max(Pos) - min(Pos).
+
+    With `running` a field outside of them is that of the last tuple: Pos - first(Pos).
 
     >>> spread = parse_aggregates("max(Pos) - min(Pos) + count(*)", Schema.parse("Pos int"))
     >>> [call.function for call in spread.calls], spread.finish.text
@@ -113,9 +117,11 @@ def parse_aggregates(text: str, schema: Schema, where: str = "") -> AggregateExp
 
     try:
         calls = Calls(schema)
-        tree = typed(text, lambda: Resolver({None: schema}, calls.column).resolve(syntax_tree(text)))
+        resolver = Resolver({None: schema}, calls.column, calls.last if running else None)
+        tree = typed(text, lambda: resolver.resolve(syntax_tree(text)))
         if not calls.found:
-            raise AuroraError(f"'{text.strip()}' has no aggregate: write one, for example count(*)")
+            what = "neither a field nor an aggregate" if running else "no aggregate"
+            raise AuroraError(f"'{text.strip()}' has {what}: write one, for example count(*)")
     except AuroraError as fault:
         raise AuroraError(f"{where}: {fault}" if where else str(fault)) from None
     return AggregateExpression(text.strip(), tuple(calls.found), Expression(to_spark(tree), tree))
@@ -132,7 +138,13 @@ class Calls:
         name = ALIASES.get(name, name)
         if name not in AGGREGATES:
             return None
-        call = self.call(name, node)
+        return self.result(self.call(name, node))
+
+    def last(self, value: Node, text: str) -> Node:
+        """The column that holds the value of the last tuple."""
+        return self.result(AggregateCall("last", Expression(text, value), False, value.type))
+
+    def result(self, call: AggregateCall) -> Node:
         if call not in self.found:
             self.found.append(call)
         return Field(f"agg{self.found.index(call)}", None, call.type)

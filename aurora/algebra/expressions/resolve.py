@@ -62,6 +62,8 @@ OPERATORS: dict[type[exp.Expression], str] = {
 }
 # An aggregate call found on the way: gives the column that holds its result, None if it is not one.
 AggregateCalls = Callable[[str, exp.Expression], Node | None]
+# A field outside of them, with its text: gives what stands for it.
+BareFields = Callable[[Node, str], Node]
 
 
 CHANGING = {
@@ -81,9 +83,15 @@ def check_the_same(name: str) -> None:
 class Resolver:
     """Resolves the expressions of one box: `sides` has one schema under None, or one for each side."""
 
-    def __init__(self, sides: Mapping[str | None, Schema], aggregate: AggregateCalls | None = None) -> None:
+    def __init__(
+        self,
+        sides: Mapping[str | None, Schema],
+        aggregate: AggregateCalls | None = None,
+        bare: BareFields | None = None,
+    ) -> None:
         self.sides = sides
         self.aggregate = aggregate
+        self.bare = bare
 
     def resolve(self, node: exp.Expression) -> Node:
         """The typed tree; operators one behind the other are taken in a loop, from the left."""
@@ -163,10 +171,11 @@ class Resolver:
             for key, schema in self.sides.items()
             if name in schema and (side is None or len(names) == 1 or is_struct(schema[name]))
         ]
-        if found and self.aggregate is not None:
+        if found and self.aggregate is not None and self.bare is None:
             raise AuroraError(f"field '{name}' stands outside an aggregate: write last({source(node)})")
         if len(found) == 1:
-            return self.inside(Field(name, found[0], self.sides[found[0]][name]), names[1:], node)
+            value = self.inside(Field(name, found[0], self.sides[found[0]][name]), names[1:], node)
+            return value if self.bare is None else self.bare(value, source(node))
         if found:
             choices = " or ".join(f"{key}.{name}" for key in found)
             raise AuroraError(f"field '{name}' is on both sides: write {choices}")

@@ -67,9 +67,14 @@ def _float_bits(column: pa.Array) -> Ints:
 
 def stable_order(groups: Ints) -> Ints:
     """The permutation that brings groups together and keeps the order inside each."""
-    if len(groups) and groups.max() < 2**16:
-        return np.argsort(groups.astype(np.uint16), kind="stable")
-    return np.argsort(groups, kind="stable")
+    largest = int(groups.max(initial=0))
+    if largest >= 2**32:
+        return np.argsort(groups, kind="stable")
+    # Numbers of 16 bits are sorted without comparing them: by their lower halves, then by their upper ones.
+    order = np.argsort(groups.astype(np.uint16), kind="stable")
+    if largest < 2**16:
+        return order
+    return np.asarray(order[np.argsort((groups >> 16).astype(np.uint16)[order], kind="stable")])
 
 
 def value_order(groups: Ints, values: Values) -> Ints:

@@ -41,8 +41,13 @@ class Reducer:
 
     @classmethod
     def of(
-        cls, functions: "Mapping[str, str] | WindowFunction | Reducer", schema: Schema, where: str
+        cls,
+        functions: "Mapping[str, str] | WindowFunction | Reducer",
+        schema: Schema,
+        where: str,
+        running: bool = False,
     ) -> "Reducer":
+        """With `running` a bare field is that of the window's last tuple."""
         if isinstance(functions, Reducer):
             return functions
         if isinstance(functions, WindowFunction):
@@ -51,7 +56,10 @@ class Reducer:
             raise AuroraError(f'{where}: needs one function or more, for example cnt: "count(*)"')
         return cls(
             schema,
-            tuple((name, parse_aggregates(str(text), schema, where)) for name, text in functions.items()),
+            tuple(
+                (name, parse_aggregates(str(text), schema, where, running))
+                for name, text in functions.items()
+            ),
         )
 
     @property
@@ -82,6 +90,17 @@ class Reducer:
     def ordered(self) -> bool:
         """Whether it matters in which order the tuples of a window come."""
         return self.whole or any(part.ordered for part in self.parts)
+
+    @property
+    def bare_fields(self) -> dict[str, str]:
+        """The fields that a running window passes on from its last tuple, and how they are called there."""
+        found = {}
+        for name, function in self.functions:
+            call = function.calls[0]
+            if function.finish.is_field and call.function == "last" and call.argument is not None:
+                field = call.argument.is_field
+                found.update({} if field is None else {field: name})
+        return found
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -117,7 +136,7 @@ class Reducer:
 
     def finish(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
         pieces = _split(columns, [part.width for part in self.parts])
-        return self._named([part.finish(own) for part, own in zip(self.parts, pieces, strict=True)], rows)
+        return self.compose([part.finish(own) for part, own in zip(self.parts, pieces, strict=True)], rows)
 
     def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
         """The results for runs of tuples, from their arguments."""
@@ -125,9 +144,10 @@ class Reducer:
             return self._by_user(columns, starts, rows)
         pieces = self._own(columns)
         results = [part.over(own, starts, rows) for part, own in zip(self.parts, pieces, strict=True)]
-        return self._named(results, len(starts))
+        return self.compose(results, len(starts))
 
-    def _named(self, results: list[pa.Array], rows: int) -> list[pa.Array]:
+    def compose(self, results: list[pa.Array], rows: int) -> list[pa.Array]:
+        """The values of the functions by name, from the results of their calls."""
         columns = [
             result.cast(call.type) if result.type != call.type else result
             for result, call in zip(results, self.calls, strict=True)

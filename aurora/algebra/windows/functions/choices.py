@@ -8,8 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import from_values, order_codes, orderable, to_values
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Mask, Values
 from aurora.algebra.windows.functions.function import Function, add_runs, fill_nulls, to_valid
+from aurora.algebra.windows.functions.scans import (
+    Ranges,
+    accumulate_runs,
+    add_up_runs,
+    extremes_of_ranges,
+    starts_by_row,
+)
 
 __all__ = ["By", "Edge", "Extreme"]
 
@@ -27,19 +34,49 @@ class Extreme(Function):
         column = columns[0]
         if len(starts) == 0 or not orderable(column.type):
             return [column.take(winners(column, starts, self.largest))]
-        valid = to_valid(column)
+        values, pick = self._comparable(column)
+        none = column.null_count and add_runs(to_valid(column), starts) == 0
+        return [_chosen(pick.reduceat(values, starts), none, column.type)]
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        column = columns[0]
+        if not orderable(column.type):
+            return super().scan(columns, starts)
+        values, pick = self._comparable(column)
+        none = column.null_count and add_up_runs(to_valid(column), starts) == 0
+        return [_chosen(accumulate_runs(pick, values, starts), none, column.type)]
+
+    def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
+        if not orderable(arguments[0].type):
+            return super().over_ranges(arguments, ranges)
+        column = ranges.arrange(arguments[0])
+        values, pick = self._comparable(column)
+        best = extremes_of_ranges(pick, values, ranges.low, ranges.high)
+        none = column.null_count and (
+            extremes_of_ranges(np.maximum, to_valid(column), ranges.low, ranges.high) == 0
+        )
+        return _chosen(best, none, column.type)
+
+    def _comparable(self, column: pa.Array) -> tuple[Values, np.ufunc]:
+        """The values, with one that never wins for a null, and how to choose of two."""
         values = to_values(fill_nulls(column))
+        limits = np.iinfo(np.int64)
+        loser: float = limits.min if self.largest else limits.max
         pick: np.ufunc = np.maximum if self.largest else np.minimum
         if values.dtype.kind == "f":
-            values = np.where(valid == 1, values, -np.inf if self.largest else np.nan)
+            # NaN is the largest: the maximum hands it on, and the minimum passes over it.
+            loser = -np.inf if self.largest else np.nan
             pick = np.maximum if self.largest else np.fmin
-        else:
-            limits = np.iinfo(np.int64)
-            values = np.where(valid == 1, values, limits.min if self.largest else limits.max)
-        none = add_runs(valid, starts) == 0
-        best = np.where(none, 0, pick.reduceat(values, starts))
-        chosen = from_values(best, column.type)
-        return [pc.if_else(pa.array(none), pa.scalar(None, column.type), chosen) if none.any() else chosen]
+        if column.null_count:
+            values = np.where(to_valid(column) == 1, values, loser)
+        return values, pick
+
+
+def _chosen(best: Values, none: Mask | int, kind: pa.DataType) -> pa.Array:
+    """The values as a column, null where there is none."""
+    if not np.any(none):
+        return from_values(best, kind)
+    return pc.if_else(pa.array(none), pa.scalar(None, kind), from_values(np.where(none, 0, best), kind))
 
 
 @dataclass(frozen=True)
@@ -55,6 +92,13 @@ class Edge(Function):
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         ends = np.append(starts[1:], len(columns[0])) - 1 if len(starts) else starts
         return [columns[0].take(pa.array(ends if self.last else starts))]
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        column = columns[0]
+        return [column if self.last else column.take(pa.array(starts_by_row(starts, len(column))))]
+
+    def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
+        return (ranges.take_last if self.last else ranges.take_first)(arguments[0])
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import order_codes, orderable
 from aurora.algebra.tuples.arrays import find_runs
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Values
 from aurora.algebra.windows.functions.function import Function, fill_nulls, to_floats, to_valid
+from aurora.algebra.windows.functions.scans import smallest_of_ranges, starts_by_row
 from aurora.algebra.windows.functions.sums import Count
 
 __all__ = ["Distinct", "Percentile", "from_lists", "join_lists", "single_lists", "to_lists"]
@@ -42,11 +43,35 @@ class Percentile(Function):
         low = numbers[order[begins + below.astype(np.int64)]]
         high = numbers[order[begins + above.astype(np.int64)]]
         result = np.zeros(len(lengths))
+        result[some] = self._between(low, high, place)
+        return pa.array(result, mask=lengths == 0)
+
+    def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
+        values, _, lengths = from_lists(columns[0])
+        ends = np.cumsum(lengths)
+        begins = (ends - lengths)[starts_by_row(starts, len(lengths))]
+        some = np.flatnonzero(ends > begins)
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+        order = np.argsort(order_codes(numbers), kind="stable")
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        first, past = begins[some], ends[some]
+        place = (past - first - 1) * self.share
+        low, high = (
+            numbers[order[smallest_of_ranges(rank, first, past, number.astype(np.int64))]]
+            for number in (np.floor(place), np.ceil(place))
+        )
+        result = np.zeros(len(lengths))
+        result[some] = self._between(low, high, place)
+        return pa.array(result, mask=ends == begins), self.combine(columns, starts)
+
+    def _between(self, low: Values, high: Values, place: Values) -> Values:
+        """What lies at a place between the values of the whole places around it."""
+        below, above = np.floor(place), np.ceil(place)
         # Infinite values that meet have no middle: NaN, and no warning.
         with np.errstate(invalid="ignore"):
             between = (above - place) * low + (place - below) * high
-        result[some] = np.where((low == high) | (below == above), low, between)
-        return pa.array(result, mask=lengths == 0)
+        return np.where((low == high) | (below == above), low, between)
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,23 @@ class Distinct(Function):
         # The sort keeps the order of equals, so that the first of them stays.
         kept = np.sort(order[firsts])
         return [to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
+
+    def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
+        """Each value counts where it first comes in its run; a sum goes on from there."""
+        values, owner, lengths = from_lists(columns[0])
+        run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(lengths))))
+        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        order = np.lexsort((codes, run[owner]))
+        firsts, _ = find_runs(run[owner][order], codes[order])
+        kept = np.sort(order[firsts])
+        values, owner = values.take(pa.array(kept)), owner[kept]
+        begins, _ = find_runs(run[owner])
+        sums = self.of.finish(self.of.scan(self.of.lift([values], len(values)), begins))
+        past = np.searchsorted(owner, np.arange(len(lengths)), side="right")
+        none = past == np.searchsorted(owner, starts_by_row(starts, len(lengths)), side="left")
+        result = sums.take(pa.array(past - 1, mask=none))
+        state = to_lists(values, run[owner], len(starts))
+        return result.fill_null(0) if isinstance(self.of, Count) else result, [state]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         values, _, lengths = from_lists(columns[0])

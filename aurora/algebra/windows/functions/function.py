@@ -1,5 +1,7 @@
 """What every window function can do: be lifted from tuples, combined over runs of rows, and finished.
 
+For windows that run along with their tuples there are two shorter ways: `so_far` and `over_ranges`.
+
 Sums of doubles add one value after the other, never chunk by chunk: the last digit does not depend on batches.
 """
 
@@ -12,6 +14,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import from_values
 from aurora.algebra.tuples.train import Ints, Values
+from aurora.algebra.windows.functions.scans import Ranges, run_ends, scan_by_doubling
 
 __all__ = ["Function", "add_runs", "fill_nulls", "to_floats", "to_ints", "to_valid"]
 
@@ -36,6 +39,25 @@ class Function(ABC):
 
     def over(self, arguments: list[pa.Array], starts: Ints, rows: int) -> pa.Array:
         return self.finish(self.combine(self.lift(arguments, rows), starts))
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        """The columns that stand, for each row, for its run up to it."""
+        return scan_by_doubling(self.combine, columns, starts)
+
+    def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
+        """For each row the result over its run up to it; and the columns that stand for the runs."""
+        found = self.scan(columns, starts)
+        ends = pa.array(run_ends(starts, len(found[0])))
+        return self.finish(found), [column.take(ends) for column in found]
+
+    def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
+        """The results for ranges of tuples, which may overlap, from their arguments."""
+        return pa.concat_arrays(
+            [
+                self.over([argument.take(pa.array(place)) for argument in arguments], starts, len(place))
+                for place, starts in ranges.write_out()
+            ]
+        )
 
 
 def to_ints(column: pa.Array) -> Ints:

@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Values
 from aurora.algebra.windows.functions.function import Function, add_runs, to_floats, to_ints, to_valid
+from aurora.algebra.windows.functions.scans import Ranges, accumulate_runs, add_up_runs
 
 __all__ = ["Count", "Spread", "Sum"]
 
@@ -26,6 +27,15 @@ class Count(Function):
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [pa.array(add_runs(columns[0].to_numpy(), starts))]
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(_add_up(columns[0].to_numpy(), starts))]
+
+    def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
+        if self.of == "rows":
+            return pa.array(ranges.high - ranges.low)
+        (ones,) = self.lift(arguments, len(arguments[0]))
+        return pa.array(_add_ranges(ones, ranges))
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,15 @@ class Sum(Function):
             total = total / np.maximum(count, 1)
         return pa.array(total, mask=count == 0)
 
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(_add_up(column.to_numpy(), starts)) for column in columns]
+
+    def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
+        if not self.whole:
+            return super().over_ranges(arguments, ranges)
+        lifted = self.lift(arguments, len(arguments[0]))
+        return self.finish([pa.array(_add_ranges(column, ranges)) for column in lifted])
+
 
 @dataclass(frozen=True)
 class Spread(Function):
@@ -67,6 +86,16 @@ class Spread(Function):
         return [pa.array(to_floats(arguments[0])), pa.array(to_valid(arguments[0])), zeros, zeros]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        base, *sums = self._around(columns, starts)
+        return [pa.array(base), *(pa.array(add_runs(each, starts)) for each in sums)]
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        base, *sums = self._around(columns, starts)
+        sizes = np.diff(np.append(starts, len(columns[0])))
+        return [pa.array(np.repeat(base, sizes)), *(pa.array(_add_up(each, starts)) for each in sums)]
+
+    def _around(self, columns: list[pa.Array], starts: Ints) -> tuple[Values, Ints, Values, Values]:
+        """A value of each run, and of each row the count and the sums of distances from it and of their squares."""
         near, count, total, squares = (column.to_numpy() for column in columns)
         sizes = np.diff(np.append(starts, len(near)))
         # The first row of each run that has values; any one where none has.
@@ -74,12 +103,7 @@ class Spread(Function):
         first = filled[np.searchsorted(filled, starts)]
         base = near[np.where(first < starts + sizes, first, starts)]
         apart = np.where(count > 0, near - np.repeat(base, sizes), 0.0)
-        moved = total + count * apart
-        spread = squares + apart * (2 * total + count * apart)
-        return [
-            pa.array(c)
-            for c in (base, add_runs(count, starts), add_runs(moved, starts), add_runs(spread, starts))
-        ]
+        return base, count, total + count * apart, squares + apart * (2 * total + count * apart)
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         _, count, total, squares = (column.to_numpy() for column in columns)
@@ -88,3 +112,18 @@ class Spread(Function):
         # Rounding may leave a tiny negative number; NaN stays.
         result = np.where(around < 0, 0.0, around) / np.where(below > 0, below, 1)
         return pa.array(np.sqrt(result) if self.root else result, mask=below <= 0)
+
+
+def _add_up(values: Values, starts: Ints) -> Values:
+    """As `add_runs`, up to each row; a sum begins with 0.0, so that there is no -0.0."""
+    return (
+        accumulate_runs(np.add, values + 0.0, starts)
+        if values.dtype.kind == "f"
+        else add_up_runs(values, starts)
+    )
+
+
+def _add_ranges(column: pa.Array, ranges: Ranges) -> Ints:
+    """The sums of whole numbers over ranges, which may wrap around."""
+    total = np.concatenate([[0], np.cumsum(ranges.arrange(column).to_numpy())])
+    return np.asarray(total[ranges.high] - total[ranges.low])
