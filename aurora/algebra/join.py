@@ -12,7 +12,6 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs, merge, needs_of_order
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, read_bounds, with_order_value
-from aurora.algebra.ordering.agenda import Agenda
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import (
     are_complete,
@@ -25,6 +24,7 @@ from aurora.algebra.ordering.passing import Waiting, are_passed
 from aurora.algebra.ordering.progress import Progress, join_progress
 from aurora.algebra.ordering.sides import Side, Tuples
 from aurora.algebra.ordering.values import to_values
+from aurora.algebra.ordering.waiting_list import WaitingList
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
@@ -142,15 +142,15 @@ class Join:
             are_complete(each.train.rows, self._pairing_fields(side)) for side, each in enumerate(admitted)
         ]
         new = [each.train.filter(mask) for each, mask in zip(admitted, complete, strict=True)]
-        agendas = [self._agenda(side, admitted[1 - side], turn) for side in (0, 1)]
-        pairing = self._pairing_groups(new, agendas, turn)
+        waiting_lists = [self._waiting_list(side, admitted[1 - side], turn) for side in (0, 1)]
+        pairing = self._pairing_groups(new, waiting_lists, turn)
         left, right = sides = [
             Side.of(new[side], pairing.numbers[side], pairing.rows(SIDES[side]), self._watches(side))
             for side in (0, 1)
         ]
         found = self._meet(left, right)
         for side, own in enumerate(sides):
-            found += self._let_go(side, own, pairing, admitted[1 - side], agendas[side], turn)
+            found += self._let_go(side, own, pairing, admitted[1 - side], waiting_lists[side], turn)
             if own.watched and not complete[side].all():
                 alone = admitted[side].train.filter(~complete[side])
                 found.append(self._alone(side, alone, alone.keys))
@@ -170,16 +170,22 @@ class Join:
         return [] if self.unmatched.alone else found
 
     def _let_go(
-        self, side: int, own: Side, pairing: Groups, other: Admitted, agenda: Agenda | None, turn: Turn
+        self,
+        side: int,
+        own: Side,
+        pairing: Groups,
+        other: Admitted,
+        waiting_list: WaitingList | None,
+        turn: Turn,
     ) -> list[Train]:
         """Keeps the tuples of a side that may still meet a partner; gives the others, where they met none."""
         waiting = self._waiting(side, own, pairing, other)
         gone = waiting.are_in_vain(other, self.size) | turn.moment.end
         own.store(pairing, SIDES[side], ~gone)
-        if agenda is not None:
+        if waiting_list is not None:
             begin = waiting.old + np.flatnonzero(~(gone | own.met)[waiting.old :])
             keys = pairing.columns(own.all.group[begin])
-            agenda.store(waiting.group[begin], keys, waiting.value[begin])
+            waiting_list.store(waiting.group[begin], keys, waiting.value[begin])
         if not own.watched:
             return []
         alone = np.flatnonzero(gone & ~own.met)
@@ -215,8 +221,8 @@ class Join:
     def _watches(self, side: int) -> bool:
         return side in self.unmatched.sides
 
-    def _agenda(self, side: int, other: Admitted, turn: Turn) -> Agenda | None:
-        """The agenda of a side whose tuples must be called when a group of the other passes them.
+    def _waiting_list(self, side: int, other: Admitted, turn: Turn) -> WaitingList | None:
+        """The waiting list of a side whose tuples must be called when a group of the other passes them.
 
         At the end all are looked at. A group that P ties to one key meets its tuples whenever it moves.
         """
@@ -224,15 +230,17 @@ class Join:
         tied = len(others) == len(group_by) and set(others) == set(group_by)
         if tied or turn.moment.end or not self._watches(side) or self._fields(side) is None:
             return None
-        return Agenda.read(other, self.size)
+        return WaitingList.read(other, self.size)
 
-    def _pairing_groups(self, new: list[Train], agendas: list[Agenda | None], turn: Turn) -> Groups:
+    def _pairing_groups(
+        self, new: list[Train], waiting_lists: list[WaitingList | None], turn: Turn
+    ) -> Groups:
         """The tuples of both sides by the fields that P wants equal."""
         names = [self._pairing_fields(side) for side in (0, 1)]
         streams = [(train.rows, own) for train, own in zip(new, names, strict=True)]
-        for agenda in agendas:
-            if agenda is not None and agenda.called is not None:
-                streams.append((agenda.called, agenda.called.schema.names))
+        for waiting_list in waiting_lists:
+            if waiting_list is not None and waiting_list.called is not None:
+                streams.append((waiting_list.called, waiting_list.called.schema.names))
         # A tuple that has met nobody comes out in the turn that passes it, so it is never there to be swept.
         sweep = {SIDES[side]: partial(self._are_needed, side, turn) for side in (0, 1)}
         everything = turn.moment.end and bool(self.unmatched.sides)

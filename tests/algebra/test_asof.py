@@ -105,3 +105,26 @@ def test_a_stream_as_of_itself_gives_the_tuple_before() -> None:
         assert [(row["n"], row["n_right"]) for row in found] == [
             (0, None), (1, None), (2, 0), (3, 1), (4, 2), (5, 3),
         ]  # fmt: skip
+
+
+def test_progress_travels_with_the_left_side() -> None:
+    """Windows behind a join as of close at the same arrivals as without it."""
+    network = Network("progress")
+    asked = network.input("in0", "g int, T int")
+    told = network.input("in1", "g int, T int")
+    by_group = {"on": "T", "group_by": ["g"], "clock": "stream"}
+    counts = asked.aggregate({"n": "count(*)"}, order=by_group, size=2, align=True, name="counts")
+    latest = counts.join(told, "left.g = right.g", asof=True, outer="left", name="latest")
+    for name, stream in (("plain", counts), ("behind", latest)):
+        order = {"on": "T", "clock": "stream"}
+        network.output(name, stream.aggregate({"m": "sum(n)"}, order=order, size=2, align=True, name=name))
+    rows = [(i % 2, {"g": i % 3, "T": i // 4}) for i in range(60)]
+    for cut in (1, 7, 60):
+        for buckets in (1, 3):
+            run = run_network(network, rows, cut, buckets)
+            plain_, behind = (
+                [(train.keys[0].tolist(), plain(train.rows)) for train in run.outputs[name] if len(train)]
+                for name in ("plain", "behind")
+            )
+            assert plain_ == behind
+            assert len([row for _, found in behind for row in found]) == 8

@@ -182,6 +182,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     f'b: {{join: "true", {SIDES}, asof: true, {ORDERS}}}': ("left_order with asof", "leave left_order out"),
     f'b: {{join: "true", {SIDES}, asof: 3}}': ("box b (left reports, ", "asof is true or false, found '3'"),
+    f'b: {{join: "true", {SIDES}, asof: true, keep: {{left: Time, right: all}}}}': ("leave keep out",),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}, anti: left}}': (
+        "a join with keep has no 'anti'; write size in place of keep",
+    ),
     f'b: {{join: "true", {SIDES}, asof: true, outer: right}}': ("outer is left with asof, found 'right'",),
     f'b: {{join: "true", {SIDES}, asof: true, anti: both}}': ("anti is left with asof, found 'both'",),
     f'b: {{join: "true", {SIDES}, asof: true, outer: left, anti: left}}': ("has both outer and anti", "keep one"),

@@ -1,4 +1,4 @@
-"""Agenda: the keys under which tuples wait for a group, so that they are found when the group passes them."""
+"""A waiting list: the keys under which tuples wait for a group, so that they are found when the group passes them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +10,14 @@ from aurora.algebra.ordering.admission import Admitted
 from aurora.algebra.ordering.passing import are_passed
 from aurora.algebra.tuples.train import Ints, Values
 
-__all__ = ["Agenda"]
+__all__ = ["WaitingList"]
 
-PART = "agenda"
+PART = "waiting"
 VALUE = "value"
 
 
 @dataclass(frozen=True)
-class Agenda:
+class WaitingList:
     """For the groups that a turn touches: `called` are the keys under which tuples wait that it passes, `kept` the
     other entries, each with its group.
 
@@ -29,15 +29,17 @@ class Agenda:
     kept: tuple[Ints, pa.RecordBatch] | None
 
     @staticmethod
-    def read(awaited: Admitted, size: Any) -> "Agenda":
+    def read(awaited: Admitted, size: Any) -> "WaitingList":
         stored = awaited.groups.rows(PART)
         if stored is None:
-            return Agenda(awaited, None, None)
+            return WaitingList(awaited, None, None)
         group, entries = stored
         due = are_passed(entries.column(VALUE).to_numpy(), group, awaited.after, size)
         if not due.any():
-            return Agenda(awaited, None, stored)
-        return Agenda(awaited, entries.filter(pa.array(due)), (group[~due], entries.filter(pa.array(~due))))
+            return WaitingList(awaited, None, stored)
+        return WaitingList(
+            awaited, entries.filter(pa.array(due)), (group[~due], entries.filter(pa.array(~due)))
+        )
 
     def store(self, group: Ints, keys: list[pa.Array], value: Values) -> None:
         """Forgets what was called, and adds tuples that begin to wait."""
