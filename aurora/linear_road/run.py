@@ -15,7 +15,7 @@ from aurora import AuroraError, BatchReport, Settings, run
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
 from aurora.linear_road.network.prepared import Prepared, prepare
-from aurora.linear_road.network.queries import linear_road
+from aurora.linear_road.fused.queries import linear_road
 from aurora.linear_road.reading import Survey, survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import DeliveredTraffic, StoredTraffic

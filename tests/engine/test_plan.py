@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_text
 from aurora.engine.buckets import labels
 from aurora.engine.plan import plan_network
-from aurora.linear_road.network.queries import linear_road
+from aurora.linear_road.fused.queries import linear_road
 from tests.algebra.running import run_network
 
 FIELDS = "g int, h int, T int, v bigint"

@@ -6,7 +6,7 @@ import pytest
 
 from aurora import AuroraError, Network, from_text, to_text
 from aurora.linear_road.network.prepared import Prepared
-from aurora.linear_road.network.queries import linear_road
+from aurora.linear_road.fused.queries import linear_road
 from aurora.nexmark.queries import QUERIES, query_network
 from aurora.nexmark.queries.events import Rules
 from tests.network import factories

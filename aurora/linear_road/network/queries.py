@@ -1,9 +1,10 @@
-"""Linear Road, edition of 2004, as a network of boxes and arrows."""
+"""Linear Road, edition of 2004, as a network of boxes and arrows: the rules of the benchmark, one group for each."""
 
 from dataclasses import asdict
 
-from aurora import Network
-from aurora.linear_road.network import accounts, cars, past, segments
+from aurora import Network, Stream
+from aurora.linear_road.edition import EDITION_2004 as EDITION
+from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
 
 __all__ = ["INPUT", "OUTPUTS", "linear_road"]
@@ -15,69 +16,203 @@ INPUT = (
 # The outputs by the number of their type.
 OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
 
+PLACE = ("XWay", "Lane", "Dir", "Pos")
+SEGMENT = ("XWay", "Dir", "Seg")
+# One row for each report of a car, with the report before it.
+LAST_TWO = {"order": {"on": "#", "group_by": ["VID"]}, "size": 2, "partial": True}
+ON_TIME = f"count(*) = 2 AND Time - first(Time) = {EDITION.report_interval}"
+
 
 def linear_road(prepared: Prepared | None = None) -> Network:
     """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls."""
-    prepared = prepared or Prepared()
     network = Network("linear road")
     traffic = network.input("traffic", INPUT)
     kinds = traffic.filter("Type = 0", "Type = 2", "Type = 3", "Type = 4", name="kinds")
-
-    with network.group("road"):
-        reports = kinds.map(
-            {name: name for name in ("Time", "VID", "Spd", "XWay", "Lane", "Dir", "Seg", "Pos")},
-            name="reports",
-        )
-        requests = kinds["2"].map({"Time": "Time", "VID": "VID", "QID": "QID"}, name="requests")
-        moved = network.user(
-            cars.cars,
-            inputs={"reports": reports},
-            outputs=cars.OUTPUTS,
-            key={"reports": ["VID"]},
-            relations=["trips", "left"],
-            keeps={"entries": ["VID"], "stops": ["VID"]},
-            name="cars",
-        )
-        quotes = network.user(
-            segments.segments,
-            inputs={"entries": moved["entries"], "speeds": moved["speeds"], "stops": moved["stops"]},
-            outputs=segments.OUTPUTS,
-            key={"entries": ["VID"], "speeds": None, "stops": None},
-            relations=["statistics", "stopped", "quotes"],
-            keeps=["VID"],
-            name="segments",
-        )
-        told = quotes.filter("Lane <> 4", name="told")
-        tolls = told.map({"VID": "VID", "Time": "Time", "Spd": "Lav", "Toll": "Toll"}, name="tolls")
-        warned = told.filter("Accident >= 0", name="warned")
-        alerts = warned.map({"Time": "Time", "VID": "VID", "Seg": "Accident"}, name="alerts")
-        balances = network.user(
-            accounts.accounts,
-            inputs={"quotes": quotes, "requests": requests},
-            outputs=accounts.OUTPUTS,
-            key={"quotes": ["VID"], "requests": ["VID"]},
-            relations=["accounts"],
-            name="accounts",
-        )
-
-    with network.group("past"):
-        expenditures = network.user(
-            past.expenditure,
-            with_=asdict(prepared),
-            inputs={"requests": kinds["3"]},
-            outputs=past.EXPENDITURES,
-            stateless=True,
-            name="expenditure",
-        )
-        journeys = network.user(
-            past.journeys,
-            with_=asdict(prepared),
-            inputs={"requests": kinds["4"]},
-            outputs=past.JOURNEYS,
-            stateless=True,
-            name="journeys",
-        )
-
-    for name, stream in zip(OUTPUTS, (tolls, alerts, balances, expenditures, journeys), strict=True):
-        network.output(name, stream)
+    fields = ("Time", "VID", "Spd", "XWay", "Lane", "Dir", "Seg", "Pos")
+    reports = kinds.map(_same(*fields) | {"Minute": "CAST(Time DIV 60 AS int) + 1"}, name="reports")
+    with network.group("cars"):
+        moves = _follow_cars(reports)
+    with network.group("segments"):
+        statistics = _measure_segments(reports)
+    with network.group("accidents"):
+        crashes = _find_crashes(moves)
+    with network.group("tolls"):
+        quotes = _quote_tolls(moves, statistics, crashes)
+    with network.group("accounts"):
+        balances = _keep_accounts(quotes, kinds["2"])
+    told = quotes.filter(f"Lane <> {EDITION.exit_lane}", name="told")
+    warned = told.filter("Crash IS NOT NULL", name="warned")
+    answers = {
+        "tolls": told.map(_same("VID", "Time", "Toll") | {"Spd": "Lav"}, name="toll"),
+        "alerts": warned.map(_same("Time", "VID") | {"Seg": "Crash"}, name="alert"),
+        "balances": balances,
+        **_look_back(network, kinds, prepared or Prepared()),
+    }
+    for name in OUTPUTS:
+        network.output(name, answers[name])
     return network
+
+
+def _same(*fields: str) -> dict[str, str]:
+    return {name: name for name in fields}
+
+
+def _follow_cars(reports: Stream) -> Stream:
+    """Rules 2 and 6: whether a report continues a trip, enters a segment, or comes from where the last one did."""
+    stays = " AND ".join(f"{name} = first({name})" for name in PLACE)
+    fields = ("Time", "Minute", *PLACE, "Seg")
+    return reports.aggregate(
+        _same(*fields)
+        | {
+            "Continues": ON_TIME,
+            "Enters": f"NOT ({ON_TIME}) OR Seg <> first(Seg)",
+            "Stays": f"{ON_TIME} AND {stays}",
+        },
+        **LAST_TWO,
+        name="moves",
+    )
+
+
+def _measure_segments(reports: Stream) -> Stream:
+    """Rules 3 and 4: the cars of each segment and minute, and the mean speed of the five minutes before one."""
+    minute = {"on": "Minute", "clock": "stream"}
+    by_car = reports.aggregate(
+        {"Speed": "avg(Spd)"},
+        order={**minute, "group_by": [*SEGMENT, "VID"]},
+        size=1,
+        align=True,
+        name="speeds",
+    )
+    by_segment = by_car.aggregate(
+        {"Speed": "avg(Speed)", "Cars": "count(*)"},
+        order={**minute, "group_by": list(SEGMENT)},
+        size=1,
+        align=True,
+        name="minutes",
+    )
+    recent = by_segment.aggregate(
+        {"Mean": "avg(Speed)", "Cars": "max_by(Cars, Minute)", "Latest": "max(Minute)"},
+        order={**minute, "group_by": list(SEGMENT)},
+        size=EDITION.lav_minutes,
+        advance=1,
+        align=True,
+        name="recent",
+    )
+    last = EDITION.lav_minutes - 1
+    return recent.map(
+        _same(*SEGMENT)
+        | {
+            "Minute": f"Minute + {EDITION.lav_minutes}",
+            "Lav": "CAST(floor(Mean + 1e-9) AS int)",
+            "Cars": f"if(Latest = Minute + {last}, Cars, 0)",
+        },
+        name="statistics",
+    )
+
+
+def _find_crashes(moves: Stream) -> Stream:
+    """Rules 7 and 8: for each segment and minute the nearest crash ahead, where two cars stood in one place."""
+    interval = EDITION.report_interval
+    still = moves.filter("Stays", name="still")
+    for number in range(EDITION.stopped_reports - 2):
+        # A report that stays where one was that stayed itself.
+        again = {"Again": f"{ON_TIME} AND Pos = first(Pos)"}
+        chained = still.aggregate(_same("Time", *PLACE, "Seg") | again, **LAST_TWO, name=f"chain{number + 1}")
+        still = chained.filter("Again", name=f"still{number + 1}")
+    lanes = ", ".join(map(str, EDITION.travel_lanes))
+    stopped = still.filter(f"Lane IN ({lanes})", name="stopped")
+    order = {"on": "Time", "group_by": list(PLACE)}
+    same_place = " AND ".join(f"left.{name} = right.{name}" for name in PLACE)
+    crashed = stopped.join(
+        stopped,
+        f"{same_place} AND left.VID < right.VID",
+        size=interval - 1,
+        left_order=order,
+        right_order=order,
+        name="crashed",
+    ).map(
+        _same("XWay", "Dir", "Seg")
+        | {
+            "First": "CAST(greatest(Time, Time_right) DIV 60 AS int) + 1",
+            "Last": f"CAST((least(Time, Time_right) + {interval - 1}) DIV 60 AS int) + 1",
+        },
+        name="standing",
+    )
+    longer = crashed.filter("Last > First", name="longer")
+    first = crashed.map(_same(*SEGMENT) | {"Minute": "First"}, name="begun")
+    minutes = first.union(longer.map(_same(*SEGMENT) | {"Minute": "Last"}, name="lasting"), name="minutes")
+    behind = [
+        minutes.map(
+            _same("XWay", "Dir", "Minute")
+            | {
+                "Seg": f"CAST(if(Dir = 0, Seg - {ahead}, Seg + {ahead}) AS int)",
+                "Crash": "CAST(Seg AS int)",
+                "Ahead": str(ahead),
+            },
+            name=f"behind{ahead}",
+        )
+        for ahead in range(EDITION.accident_reach + 1)
+    ]
+    return behind[0].union(*behind[1:], name="upstream").aggregate(
+        {"Crash": "min_by(Crash, Ahead)"},
+        order={"on": "Minute", "group_by": list(SEGMENT), "clock": "reports"},
+        size=1,
+        align=True,
+        name="nearest",
+    )
+
+
+def _quote_tolls(moves: Stream, statistics: Stream, crashes: Stream) -> Stream:
+    """Rule 5: what a car that enters a segment is told, by the statistics and crashes of the minute before."""
+    entries = moves.filter("Enters", name="entries")
+    same_segment = " AND ".join(f"left.{name} = right.{name}" for name in SEGMENT)
+    as_of = {"asof": True, "outer": "left", "broadcast": True}
+    seen = entries.join(statistics, f"{same_segment} AND right.Minute >= left.Minute", **as_of, name="seen")
+    warned = seen.join(crashes, f"{same_segment} AND right.Minute >= left.Minute - 1", **as_of, name="ahead")
+    cars = EDITION.toll_cars
+    asked = f"Lav < {EDITION.toll_speed} AND Cars > {cars} AND Crash IS NULL"
+    return warned.map(
+        _same("VID", "Time", "Lane", "Continues", "Crash")
+        | {
+            "Lav": "coalesce(Lav, -1)",
+            "Toll": f"if({asked}, 2 * (Cars - {cars}) * (Cars - {cars}), 0)",
+        },
+        name="quotes",
+    )
+
+
+def _keep_accounts(quotes: Stream, requests: Stream) -> Stream:
+    """Rules 9 and 10: a toll is charged when the trip goes on in another segment; a request reads the sum so far."""
+    charges = quotes.aggregate(
+        _same("Time") | {"Charge": "if(count(*) = 2 AND Continues, first(Toll), 0)"},
+        **LAST_TWO,
+        name="charges",
+    )
+    accounts = charges.filter("Charge > 0", name="charged").aggregate(
+        {"Sum": "sum(Charge)"}, order={"on": "#", "group_by": ["VID"]}, size="all", name="sums"
+    )
+    read = requests.map(_same("Time", "VID", "QID"), name="requests").join(
+        accounts, "left.VID = right.VID", asof=True, outer="left", name="read"
+    )
+    return read.map(
+        _same("Time", "QID") | {"ResultTime": "Time", "Bal": "coalesce(Sum, 0)"}, name="balances"
+    )
+
+
+def _look_back(network: Network, kinds: Stream, prepared: Prepared) -> dict[str, Stream]:
+    """Rules 11 and 12: the queries of the past, answered where they are read."""
+    with network.group("past"):
+        return {
+            output: network.user(
+                kernel,
+                with_=asdict(prepared),
+                inputs={"requests": kinds[port]},
+                outputs=fields,
+                stateless=True,
+                name=name,
+            )
+            for output, kernel, port, fields, name in (
+                ("expenditures", past.expenditure, "3", past.EXPENDITURES, "expenditure"),
+                ("journeys", past.journeys, "4", past.JOURNEYS, "journeys"),
+            )
+        }

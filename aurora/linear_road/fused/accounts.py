@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from aurora import Groups, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.network.charging import charge
+from aurora.linear_road.fused.charging import charge
 from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "accounts"]

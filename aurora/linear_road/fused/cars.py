@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora import Groups, State, Train, Turn, caused
 from aurora.linear_road.edition import EDITION_2004
-from aurora.linear_road.network.following import BEGINS, follow, lookup_table
+from aurora.linear_road.fused.following import BEGINS, follow, lookup_table
 from aurora.linear_road.network.numbers import Array, numbers
 
 __all__ = ["OUTPUTS", "cars"]
