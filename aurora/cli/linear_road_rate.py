@@ -28,6 +28,9 @@ def rate(
     full: Annotated[bool, typer.Option("--full", help="Run the whole three hours for each L.")] = False,
     data: Annotated[Path | None, typer.Option(help="Use these data of one expressway instead.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the simulated data.")] = 1,
+    fused: Annotated[
+        bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
+    ] = False,
     master: Annotated[
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
@@ -50,6 +53,7 @@ def rate(
             tell=lambda text: console.print(text, highlight=False),
             tried=lambda trial: console.print(_told(trial), highlight=False),
             master=master,
+            fused=fused,
             watch=watch,
             stop=stop,
         )

@@ -72,6 +72,9 @@ def run(
     batch: Annotated[int | None, typer.Option(help="Tuples of a batch at most.")] = None,
     partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
+    fused: Annotated[
+        bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
     ] = False,
@@ -95,6 +98,7 @@ def run(
             partitions=partitions,
             today=today,
             fresh=fresh,
+            fused=fused,
             watch=watch,
             tell=lambda text: console.print(text, highlight=False),
             stop=stop,

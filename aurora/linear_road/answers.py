@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import TextSink
-from aurora.linear_road.fused.queries import OUTPUTS
+from aurora.linear_road.network.queries import OUTPUTS
 from aurora.linear_road.reading import cut_blocks
 from aurora.linear_road.records import DIALECTS, parse_output
 from aurora.linear_road.scan import write_lines

@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora import AuroraError, BatchReport, Settings, run
+from aurora import AuroraError, BatchReport, Network, Settings, run
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
-from aurora.linear_road.network.prepared import Prepared, prepare
-from aurora.linear_road.fused.queries import linear_road
+from aurora.linear_road.fused.queries import fused_linear_road
+from aurora.linear_road.network.prepared import prepare
+from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import Survey, survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import DeliveredTraffic, StoredTraffic
@@ -58,6 +59,7 @@ class RunReport:
     cores: int
     largest_lag: float
     responses: dict[str, dict[str, float]]
+    fused: bool = False
     notes: list[str] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
@@ -112,11 +114,14 @@ def run_benchmark(
     today: int = 2,
     hopeless: float | None = None,
     fresh: bool = False,
+    fused: bool = False,
     watch: Callable[[Progress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
 ) -> RunReport:
     """Runs until the input ends or `stop` is set; a run that was killed goes on where it stopped.
+
+    The network is one of boxes, or with `fused` the one whose superboxes are compiled by hand.
 
     `tell` hears what the user should know, such as that the run falls behind; a run that is `hopeless` seconds behind
     is given up.
@@ -125,7 +130,13 @@ def run_benchmark(
     if pace not in PACES:
         raise AuroraError(f"--pace is {pace!r}: give {' or '.join(PACES)}")
     folder = _Folder(out.absolute())
-    meant = {"data": str(data.absolute()), "pace": pace, "replicate": replicate, "today": today}
+    meant = {
+        "data": str(data.absolute()),
+        "pace": pace,
+        "replicate": replicate,
+        "today": today,
+        "fused": fused,
+    }
     found = survey(data)
     folder.claim(meant, fresh)
     stop = stop or threading.Event()
@@ -144,12 +155,15 @@ def run_benchmark(
         rejects=f"csv:{folder.rejects}",
         batch_seconds=_BATCH_SECONDS[pace],
     )
-    job = _Job(folder, found, prepared, settings, watch, tell, stop, hopeless)
+    network = fused_linear_road(prepared) if fused else linear_road(prepared)
+    job = _Job(folder, found, network, settings, watch, tell, stop, hopeless)
     if pace == "fast":
         done = job.fast(StoredTraffic(found, copies), began)
     else:
         done = job.realtime(data, replicate, began)
-    report = RunReport(**{**done, "pace": pace, "replicate": replicate, "notes": notes + job.notes})
+    report = RunReport(
+        **{**done, "pace": pace, "replicate": replicate, "fused": fused, "notes": notes + job.notes}
+    )
     report.write(out / "report.json")
     if report.ended:
         folder.clear()
@@ -163,7 +177,7 @@ class _Job:
         self,
         folder: _Folder,
         found: Survey,
-        prepared: Prepared,
+        network: Network,
         settings: Settings,
         watch: Callable[[Progress], None],
         tell: Callable[[str], None],
@@ -172,7 +186,7 @@ class _Job:
     ) -> None:
         self._folder = folder
         self._found = found
-        self._prepared = prepared
+        self._network = network
         self._settings = settings
         self._watch = watch
         self._tell = tell
@@ -249,8 +263,7 @@ class _Job:
         self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
         sinks = answer_sinks(self._folder.output, clock.epoch if clock else None, self._stamps)
-        network = linear_road(self._prepared)
-        result = run(network, {"traffic": source}, sinks, self._settings, watched, self._stop)
+        result = run(self._network, {"traffic": source}, sinks, self._settings, watched, self._stop)
         taken = result.seconds if self._started is None else time.monotonic() - self._started
         tuples = result.totals.taken["kinds"]
         if not self._folder.rejects.exists():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_text
 from aurora.engine.buckets import labels
 from aurora.engine.plan import plan_network
-from aurora.linear_road.fused.queries import linear_road
+from aurora.linear_road.fused.queries import fused_linear_road
 from tests.algebra.running import run_network
 
 FIELDS = "g int, h int, T int, v bigint"
@@ -167,7 +167,7 @@ def test_the_stages_of_linear_road() -> None:
     """Cars and segments each declare what they keep; without that the accounts would need a stage of their own."""
     road = ["segments", "told", "tolls", "warned", "alerts", "accounts"]
     past = ["past.expenditure", "past.journeys"]
-    assert stages_of(linear_road()) == [
+    assert stages_of(fused_linear_road()) == [
         ["kinds", "road.reports", "road.requests", *past],
         ["road.cars"],
         [f"road.{name}" for name in road],

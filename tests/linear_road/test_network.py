@@ -7,7 +7,7 @@ import pytest
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.linear_road.network.prepared import prepare
-from aurora.linear_road.fused.queries import linear_road
+from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import StoredTraffic

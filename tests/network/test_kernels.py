@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from aurora import AuroraError, Network, from_text, to_text
+from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.prepared import Prepared
-from aurora.linear_road.fused.queries import linear_road
 from aurora.nexmark.queries import QUERIES, query_network
 from aurora.nexmark.queries.events import Rules
 from tests.network import factories
@@ -119,6 +119,6 @@ def test_nexmark_can_be_written(query: str, profile: str) -> None:
     "prepared", [None, Prepared("somewhere", 2, 9, {"tolls": True, "xways": [0, 1], "toll_xways": 2})]
 )
 def test_linear_road_can_be_written(prepared: Prepared | None) -> None:
-    network = linear_road(prepared)
+    network = fused_linear_road(prepared)
     text = to_text(network)
     assert from_text(text) == network and to_text(from_text(text)) == text

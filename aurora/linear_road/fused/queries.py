@@ -1,4 +1,4 @@
-"""Linear Road, edition of 2004, as a network of boxes and arrows."""
+"""Linear Road, edition of 2004, in a few boxes whose kernels are written by hand."""
 
 from dataclasses import asdict
 
@@ -6,21 +6,15 @@ from aurora import Network
 from aurora.linear_road.fused import accounts, cars, segments
 from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
+from aurora.linear_road.network.queries import INPUT, OUTPUTS
 
-__all__ = ["INPUT", "OUTPUTS", "linear_road"]
-
-INPUT = (
-    "Type tinyint, Time int, VID bigint, Spd tinyint, XWay int, Lane tinyint, Dir tinyint, Seg tinyint, Pos int, "
-    "QID bigint, Sinit tinyint, Send tinyint, DOW tinyint, TOD smallint, Day tinyint"
-)
-# The outputs by the number of their type.
-OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
+__all__ = ["fused_linear_road"]
 
 
-def linear_road(prepared: Prepared | None = None) -> Network:
+def fused_linear_road(prepared: Prepared | None = None) -> Network:
     """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls."""
     prepared = prepared or Prepared()
-    network = Network("linear road")
+    network = Network("linear road, fused")
     traffic = network.input("traffic", INPUT)
     kinds = traffic.filter("Type = 0", "Type = 2", "Type = 3", "Type = 4", name="kinds")
 

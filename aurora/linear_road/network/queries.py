@@ -1,6 +1,7 @@
 """Linear Road, edition of 2004, as a network of boxes and arrows: the rules of the benchmark, one group for each."""
 
 from dataclasses import asdict
+from typing import Any
 
 from aurora import Network, Stream
 from aurora.linear_road.edition import EDITION_2004 as EDITION
@@ -19,7 +20,7 @@ OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
 PLACE = ("XWay", "Lane", "Dir", "Pos")
 SEGMENT = ("XWay", "Dir", "Seg")
 # One row for each report of a car, with the report before it.
-LAST_TWO = {"order": {"on": "#", "group_by": ["VID"]}, "size": 2, "partial": True}
+LAST_TWO: dict[str, Any] = {"order": {"on": "#", "group_by": ["VID"]}, "size": 2, "partial": True}
 ON_TIME = f"count(*) = 2 AND Time - first(Time) = {EDITION.report_interval}"
 
 
@@ -153,12 +154,16 @@ def _find_crashes(moves: Stream) -> Stream:
         )
         for ahead in range(EDITION.accident_reach + 1)
     ]
-    return behind[0].union(*behind[1:], name="upstream").aggregate(
-        {"Crash": "min_by(Crash, Ahead)"},
-        order={"on": "Minute", "group_by": list(SEGMENT), "clock": "reports"},
-        size=1,
-        align=True,
-        name="nearest",
+    return (
+        behind[0]
+        .union(*behind[1:], name="upstream")
+        .aggregate(
+            {"Crash": "min_by(Crash, Ahead)"},
+            order={"on": "Minute", "group_by": list(SEGMENT), "clock": "reports"},
+            size=1,
+            align=True,
+            name="nearest",
+        )
     )
 
 
@@ -170,7 +175,8 @@ def _quote_tolls(moves: Stream, statistics: Stream, crashes: Stream) -> Stream:
     seen = entries.join(statistics, f"{same_segment} AND right.Minute >= left.Minute", **as_of, name="seen")
     warned = seen.join(crashes, f"{same_segment} AND right.Minute >= left.Minute - 1", **as_of, name="ahead")
     cars = EDITION.toll_cars
-    asked = f"Lav < {EDITION.toll_speed} AND Cars > {cars} AND Crash IS NULL"
+    # In the exit lane no toll is quoted, so none is charged.
+    asked = f"Lav < {EDITION.toll_speed} AND Cars > {cars} AND Crash IS NULL AND Lane <> {EDITION.exit_lane}"
     return warned.map(
         _same("VID", "Time", "Lane", "Continues", "Crash")
         | {
@@ -194,9 +200,7 @@ def _keep_accounts(quotes: Stream, requests: Stream) -> Stream:
     read = requests.map(_same("Time", "VID", "QID"), name="requests").join(
         accounts, "left.VID = right.VID", asof=True, outer="left", name="read"
     )
-    return read.map(
-        _same("Time", "QID") | {"ResultTime": "Time", "Bal": "coalesce(Sum, 0)"}, name="balances"
-    )
+    return read.map(_same("Time", "QID") | {"ResultTime": "Time", "Bal": "coalesce(Sum, 0)"}, name="balances")
 
 
 def _look_back(network: Network, kinds: Stream, prepared: Prepared) -> dict[str, Stream]:

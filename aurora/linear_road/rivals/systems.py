@@ -63,9 +63,11 @@ class System(Protocol):
 
 
 class Aurora:
-    """This project's own network on Spark."""
+    """This project's own network on Spark: that of boxes, or the one with superboxes compiled by hand."""
 
-    name = "aurora"
+    def __init__(self, fused: bool = False) -> None:
+        self.name = "aurora-fused" if fused else "aurora"
+        self._fused = fused
 
     def run(self, given: Input, out: Path, telling: Telling) -> RunReport:
         with telling.stoppable() as stop:
@@ -78,6 +80,7 @@ class Aurora:
                 today=given.today,
                 hopeless=HOPELESS,
                 fresh=True,
+                fused=self._fused,
                 watch=telling.watch,
                 tell=telling.tell,
                 stop=stop,
