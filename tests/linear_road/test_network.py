@@ -1,13 +1,16 @@
 """The network against the plain rules, for any cut of the input into batches and buckets; without Spark."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from aurora import Network
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
-from aurora.linear_road.network.prepared import prepare
-from aurora.linear_road.network.queries import linear_road
+from aurora.linear_road.fused.queries import fused_linear_road
+from aurora.linear_road.network.prepared import Prepared, prepare
+from aurora.linear_road.network.queries import OUTPUTS, linear_road
 from aurora.linear_road.reading import survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import StoredTraffic
@@ -29,11 +32,15 @@ def road(tmp_path_factory):
     return folder, spec.answers(traffic.reports, traffic.queries, tolls, segments)
 
 
-def ran(folder: Path, rows: list[int], buckets: int, pieces: int = 2) -> LocalRun:
+Made = Callable[[Prepared], Network]
+BOTH = pytest.mark.parametrize("made", [linear_road, fused_linear_road], ids=["boxes", "fused"])
+
+
+def ran(folder: Path, made: Made, rows: list[int], buckets: int, pieces: int = 2) -> LocalRun:
     found = survey(folder)
     prepared = prepare(find_histories(folder, None), folder / "prepared", today=2)
     source = StoredTraffic(found, found.replication(1))
-    run = LocalRun(plan_network(linear_road(prepared)), buckets)
+    run = LocalRun(plan_network(made(prepared)), buckets)
     run.read({"traffic": source}, rows, pieces)
     return run
 
@@ -66,6 +73,19 @@ def check(run: LocalRun, right: spec.Answers) -> None:
     ("rows", "buckets", "pieces"),
     [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([150], 2, 5), ([400, 9000], 7, 3)],
 )
-def test_the_rules_hold_for_every_cut(road, rows, buckets, pieces):
+@BOTH
+def test_the_rules_hold_for_every_cut(road, made, rows, buckets, pieces):
     folder, right = road
-    check(ran(folder, rows, buckets, pieces), right)
+    check(ran(folder, made, rows, buckets, pieces), right)
+
+
+def test_boxes_and_kernels_give_the_same_rows(road):
+    folder, _ = road
+    boxes, fused = (ran(folder, made, [4000], 2) for made in (linear_road, fused_linear_road))
+    for output in OUTPUTS:
+        by_boxes, by_kernels = (sorted(map(sorted_fields, run.rows(output))) for run in (boxes, fused))
+        assert by_boxes == by_kernels
+
+
+def sorted_fields(row: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(row.items())

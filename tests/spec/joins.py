@@ -112,7 +112,7 @@ class AsOf(Box):
         partner = self.latest.get(key)
         if partner is None or not self.predicate(row, partner[0]):
             return self.sides.lone(0, ts, row)
-        return self.sides.pair(min(ts, partner[1]), row, partner[0])
+        return self.sides.pair(ts, row, partner[0])
 
 
 class Lookup(Box):
