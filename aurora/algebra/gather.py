@@ -62,6 +62,8 @@ class Gather:
     high: Expression
     left_order: Order
     right_order: Order
+    # Whether left tuples come out that have no right ones, too.
+    outer: bool = False
 
     @classmethod
     def of(
@@ -74,6 +76,7 @@ class Gather:
         left: Schema,
         right: Schema,
         where: str = "resample",
+        outer: bool = False,
     ) -> "Gather":
         for order, schema, side in ((left_order, left, "left"), (right_order, right, "right")):
             order.check(schema, f"{where}, {side}")
@@ -88,7 +91,7 @@ class Gather:
                 raise AuroraError(f"{where}: function {name} has the name of a left field; rename it")
         low, high = (_bound(text, left, right_order.type(right), where) for text in between)
         predicate = pair_predicate(match, left, right, where)
-        return cls(left, right, reducer, predicate, low, high, left_order, right_order)
+        return cls(left, right, reducer, predicate, low, high, left_order, right_order, outer)
 
     @cached_property
     def outputs(self) -> dict[str, Schema]:
@@ -129,7 +132,7 @@ class Gather:
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
     ) -> Mapping[str, Progress]:
         # A left tuple that comes later has a later upper bound, if it has right tuples at all.
-        if self.high.is_field is None or not self._from_left_order:
+        if self.high.is_field is None or not self._from_left_order or self.outer:
             return {}
         left, right = (clock.lag(order.span) for clock, order in zip(clocks, self._orders, strict=True))
         return {self.high.is_field: join_progress(left, right)}
@@ -197,6 +200,9 @@ class Gather:
         value = to_values(train.rows.column(self._orders[side].on))
         late = value < clock.at(train.keys[0])
         turn.discard("out of order", int(late.sum()))
+        if side == 0 and self.outer:
+            # What P wants equal and is null has no right tuples, but comes out.
+            return train.filter(~late)
         return train.filter(~late & are_complete(train.rows, self._pairing_fields(side)))
 
     def _with_bounds(self, left: Train, turn: Turn) -> Train:
@@ -290,13 +296,14 @@ class Gather:
         return chosen[owner], order[place]
 
     def _emit(self, closed: "_Waiting", clock: Progress) -> Train:
-        closed = closed.filter(closed.count > 0)
+        if not self.outer:
+            closed = closed.filter(closed.count > 0)
         train = closed.train
         keys = brought_forth(clock.find_positions(closed.high, above=True), train.depth)
         # One that comes when the clock has passed it already comes out at once.
         late = closed.new & (clock.at(train.keys[0]) > closed.high)
         keys[:, late] = train.keys[:, late]
-        values = self.reducer.finish(closed.columns, len(closed))
+        values = self.reducer.finish_some(closed.columns, closed.count > 0)
         rows = pa.RecordBatch.from_arrays([*train.rows.columns, *values], schema=self.outputs["1"].arrow())
         return Train(rows, closed.arrived, np.concatenate([keys, order_codes(closed.high)[None]]))
 

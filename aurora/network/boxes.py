@@ -55,7 +55,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "resample": (
         frozenset({"left", "right", "left_order", "right_order"}),
-        frozenset({"size", "match", "between"}),
+        frozenset({"size", "match", "between", "outer"}),
     ),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
     "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with", "keeps"})),
@@ -321,6 +321,8 @@ def _resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
     functions = _functions(spec["resample"], f"{where}: resample")
     if "between" in spec:
         return _gather(spec, functions, schemas, where)
+    if "outer" in spec:
+        raise AuroraError(f"{where}: outer goes with between; leave outer out")
     if "match" in spec or "size" not in spec:
         raise AuroraError(f"{where}: a resample needs 'size', or 'match' together with 'between'")
     left_order, right_order, size = _reach(spec, schemas, where)
@@ -344,7 +346,10 @@ def _gather(
         for side, schema in zip(("left", "right"), schemas, strict=True)
     ]
     left, right = schemas
-    return Gather.of(functions, str(spec["match"]), between, orders[0], orders[1], left, right, where)
+    if spec.get("outer", "left") != "left":
+        raise AuroraError(f"{where}: outer is left with between, found '{spec['outer']}'")
+    outer = "outer" in spec
+    return Gather.of(functions, str(spec["match"]), between, orders[0], orders[1], left, right, where, outer)
 
 
 def _wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:

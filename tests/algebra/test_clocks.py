@@ -288,8 +288,8 @@ def same_key(left: Row, right: Row) -> bool:
     return left["g"] is not None and left["g"] == right["g"] and right["v"] >= left["v"]
 
 
-@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
-def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordered: bool) -> None:
+@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans(), st.booleans())
+def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordered: bool, outer: bool) -> None:
     network, left, right, order = two_sides(both, span)
     functions = {"n": "count(*)", "s": "sum(v)"} | ({"f": "first(v)"} if ordered else {})
     found = left.resample(
@@ -300,9 +300,11 @@ def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordere
         left_order=order,
         right_order=order,
         name="gather",
+        **({"outer": "left"} if outer else {}),
     )
     network.output("found", found)
-    naive = clocks.Gather(compute if ordered else compute_unordered, same_key)
+    nothing = {"n": 0, "s": None} | ({"f": None} if ordered else {})
+    naive = clocks.Gather(compute if ordered else compute_unordered, same_key, nothing if outer else None)
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 

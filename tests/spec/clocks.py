@@ -168,10 +168,14 @@ class TwoSides(Box):
 class Gather(TwoSides):
     """Every left tuple with the right ones between its bounds, as soon as the clock of the right has passed them."""
 
-    def __init__(self, functions: Functions, match: Callable[[Row, Row], Any]) -> None:
+    def __init__(
+        self, functions: Functions, match: Callable[[Row, Row], Any], nothing: Row | None = None
+    ) -> None:
         super().__init__()
         self.functions = functions
         self.match = match
+        # What the functions give for a left tuple without right ones, if it comes out at all.
+        self.nothing = nothing
         self.done: list[Row] = []
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
@@ -195,9 +199,10 @@ class Gather(TwoSides):
         for row in rows:
             self.done.append(row)
             near = [u for u in self.sides[1] if row["T"] <= u["T"] <= row["U"] and self.match(row, u)]
-            if near:
-                near.sort(key=lambda u: u["T"])
-                found.append((row["U"], ("1", 0, {**row, **self.functions(near)})))
+            near.sort(key=lambda u: u["T"])
+            values = self.functions(near) if near else self.nothing
+            if values is not None:
+                found.append((row["U"], ("1", 0, {**row, **values})))
         return [out for _, out in sorted(found, key=lambda pair: (pair[0], by_fields(pair[1])))]
 
     def end(self) -> list[Out]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import AggregateCall, AggregateExpression, parse_aggregates
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Mask
 from aurora.algebra.windows.functions import Function, function_of
 from aurora.errors import AuroraError
 
@@ -137,6 +137,18 @@ class Reducer:
     def finish(self, columns: list[pa.Array], rows: int) -> list[pa.Array]:
         pieces = _split(columns, [part.width for part in self.parts])
         return self.compose([part.finish(own) for part, own in zip(self.parts, pieces, strict=True)], rows)
+
+    def finish_some(self, columns: list[pa.Array], filled: Mask) -> list[pa.Array]:
+        """As `finish`, where some rows stand for no tuples at all: counts are 0 there, all else is null."""
+        some = pa.array(np.flatnonzero(filled))
+        place = pa.array(np.cumsum(filled) - 1, mask=~filled)
+        pieces = _split([column.take(some) for column in columns], [part.width for part in self.parts])
+        results = []
+        for call, part, own in zip(self.calls, self.parts, pieces, strict=True):
+            result = part.finish(own).take(place)
+            counts = call.function in ("count", "count_if", "approx_count_distinct")
+            results.append(result.fill_null(0) if counts else result)
+        return self.compose(results, len(filled))
 
     def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:
         """The results for runs of tuples, from their arguments."""

@@ -68,6 +68,8 @@ def _follow_cars(reports: Stream) -> Stream:
             "Continues": ON_TIME,
             "Enters": f"NOT ({ON_TIME}) OR Seg <> first(Seg)",
             "Stays": f"{ON_TIME} AND {stays}",
+            "Since": "first(Time)",
+            "Leaves": f"count(*) = 2 AND Time - first(Time) < {EDITION.report_interval} AND NOT ({stays})",
         },
         **LAST_TWO,
         name="moves",
@@ -113,7 +115,6 @@ def _measure_segments(reports: Stream) -> Stream:
 
 def _find_crashes(moves: Stream) -> Stream:
     """Rules 7 and 8: for each segment and minute the nearest crash ahead, where two cars stood in one place."""
-    interval = EDITION.report_interval
     still = moves.filter("Stays", name="still")
     for number in range(EDITION.stopped_reports - 2):
         # A report that stays where one was that stayed itself.
@@ -121,27 +122,33 @@ def _find_crashes(moves: Stream) -> Stream:
         chained = still.aggregate(_same("Time", *PLACE, "Seg") | again, **LAST_TWO, name=f"chain{number + 1}")
         still = chained.filter("Again", name=f"still{number + 1}")
     lanes = ", ".join(map(str, EDITION.travel_lanes))
-    stopped = still.filter(f"Lane IN ({lanes})", name="stopped")
-    order = {"on": "Time", "group_by": list(PLACE)}
+    stands = _split_by_minute(still.filter(f"Lane IN ({lanes})", name="stopped"))
+    left = moves.filter("Leaves", name="leaving").map(_same("VID", "Since", "Time"), name="left")
+    by_time = {"on": "Time", "clock": "reports"}
+    stood = stands.resample(
+        left,
+        {"Left": "min(Time)"},
+        match="left.VID = right.VID AND left.Time = right.Since",
+        between=["Time", "Until - 1"],
+        outer="left",
+        left_order=by_time,
+        right_order=by_time,
+        name="standing",
+    ).map(
+        _same("VID", *PLACE, "Seg", "Minute", "Begin") | {"End": "least(Until, coalesce(Left, Until))"},
+        name="stood",
+    )
+    order = {"on": "Minute", "group_by": list(PLACE)}
     same_place = " AND ".join(f"left.{name} = right.{name}" for name in PLACE)
-    crashed = stopped.join(
-        stopped,
-        f"{same_place} AND left.VID < right.VID",
-        size=interval - 1,
+    together = "greatest(left.Begin, right.Begin) < least(left.End, right.End)"
+    minutes = stood.join(
+        stood,
+        f"{same_place} AND left.VID < right.VID AND {together}",
+        size=0,
         left_order=order,
         right_order=order,
         name="crashed",
-    ).map(
-        _same("XWay", "Dir", "Seg")
-        | {
-            "First": "CAST(greatest(Time, Time_right) DIV 60 AS int) + 1",
-            "Last": f"CAST((least(Time, Time_right) + {interval - 1}) DIV 60 AS int) + 1",
-        },
-        name="standing",
-    )
-    longer = crashed.filter("Last > First", name="longer")
-    first = crashed.map(_same(*SEGMENT) | {"Minute": "First"}, name="begun")
-    minutes = first.union(longer.map(_same(*SEGMENT) | {"Minute": "Last"}, name="lasting"), name="minutes")
+    ).map(_same("XWay", "Dir", "Seg", "Minute"), name="minutes")
     behind = [
         minutes.map(
             _same("XWay", "Dir", "Minute")
@@ -165,6 +172,22 @@ def _find_crashes(moves: Stream) -> Stream:
             name="nearest",
         )
     )
+
+
+def _split_by_minute(stopped: Stream) -> Stream:
+    """Where a car stands from its report on, until the next one is due at the latest: in one minute, or in two."""
+    interval = EDITION.report_interval
+    fields = _same("VID", "Time", *PLACE, "Seg")
+    first, next_minute = "CAST(Time DIV 60 AS int) + 1", "CAST(Time DIV 60 AS int) * 60 + 60"
+    here = stopped.map(
+        fields | {"Minute": first, "Begin": "Time", "Until": f"least(Time + {interval}, {next_minute})"},
+        name="here",
+    )
+    longer = stopped.filter(f"Time + {interval} > {next_minute}", name="longer").map(
+        fields | {"Minute": f"{first} + 1", "Begin": next_minute, "Until": f"Time + {interval}"},
+        name="there",
+    )
+    return here.union(longer, name="stands")
 
 
 def _quote_tolls(moves: Stream, statistics: Stream, crashes: Stream) -> Stream:
