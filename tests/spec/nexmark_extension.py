@@ -216,6 +216,6 @@ def q22(events: list[Event], profile: str, lateness: int) -> list[Row]:
 
 
 EXTENSION: dict[str, Callable[[list[Event], str, int], list[Any]]] = {
-    "q9": q9, "q10": q10, "q11": q11, "q12": q12, "q13": q13, "q14": q14, "q15": q15, "q16": q16, "q17": q17, "q18": q18,
-    "q19": q19, "q20": q20, "q21": q21, "q22": q22,
+    "q9": q9, "q10": q10, "q11": q11, "q12": q12, "q13": q13, "q14": q14, "q15": q15, "q16": q16, "q17": q17,
+    "q18": q18, "q19": q19, "q20": q20, "q21": q21, "q22": q22,
 }  # fmt: skip

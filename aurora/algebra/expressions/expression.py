@@ -43,7 +43,8 @@ class Expression:
     ) -> "Expression":
         """Reads Spark SQL over one schema, or over several sides: {"left": .., "right": ..}.
 
-        With `arrival` the tuples have an arrival time, as the field ARRIVED. Decimal literals such as 3.5 are doubles. Faults are reported with `where` in front.
+        With `arrival` the tuples have an arrival time, the hidden field ARRIVED. Decimal literals such as 3.5 are
+        doubles. Faults are reported with `where` in front.
         """
         # The parser stays out of the workers: they get finished trees.
         from aurora.algebra.expressions.dialect import syntax_tree, typed
