@@ -138,7 +138,7 @@ class Gather:
         return {self.high.is_field: join_progress(left, right)}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return max(inputs) + 2
+        return max(inputs) + 3
 
     @property
     def _orders(self) -> tuple[Order, Order]:
@@ -305,7 +305,8 @@ class Gather:
         keys[:, late] = train.keys[:, late]
         values = self.reducer.finish_some(closed.columns, closed.count > 0)
         rows = pa.RecordBatch.from_arrays([*train.rows.columns, *values], schema=self.outputs["1"].arrow())
-        return Train(rows, closed.arrived, np.concatenate([keys, order_codes(closed.high)[None]]))
+        lines = order_codes(closed.high)[None], _first_field_codes(train.rows)[None]
+        return Train(rows, closed.arrived, np.concatenate([keys, *lines]))
 
 
 @dataclass(frozen=True)
@@ -406,6 +407,17 @@ class _Waiting:
         rest = rows.select(rows.schema.names[4 + width :])
         old = np.zeros(len(group), bool)
         return _Waiting(Train.unpack(rest), group, low, high, old, count, arrived, columns)
+
+
+def _first_field_codes(rows: pa.RecordBatch) -> Ints:
+    """The first field, where it is a number or a time, so that rows of one bound stay in its order; nulls come last."""
+    column = rows.column(0)
+    if not orderable(column.type) or pa.types.is_floating(column.type):
+        return np.zeros(rows.num_rows, np.int64)
+    codes = np.full(rows.num_rows, np.iinfo(np.int64).max)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    codes[valid] = to_values(column.drop_null())
+    return codes
 
 
 def _bound(text: str, left: Schema, kind: pa.DataType, where: str) -> Expression:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from aurora.algebra.expressions import Expression
+from aurora.algebra.expressions import ARRIVED, Expression
 from aurora.algebra.needs import Needs, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.types import TIMESTAMP
 from aurora.errors import AuroraError
 
 __all__ = ["Map"]
@@ -19,7 +20,7 @@ __all__ = ["Map"]
 
 @dataclass(frozen=True)
 class Map:
-    """One output tuple for each input tuple, with the same arrival.
+    """One output tuple for each input tuple, with the same arrival, whose time is `arrival_time()`.
 
     >>> feet = Map.of({"Sid": "Sid", "Feet": "Pos * 3"}, Schema.parse("Sid int, Pos int"))
     >>> import numpy as np
@@ -36,7 +37,11 @@ class Map:
         if not fields:
             raise AuroraError(f"{where}: needs one field or more")
         return cls(
-            schema, tuple((name, Expression.parse(str(text), schema, where)) for name, text in fields.items())
+            schema,
+            tuple(
+                (name, Expression.parse(str(text), schema, where, arrival=True))
+                for name, text in fields.items()
+            ),
         )
 
     @property
@@ -54,10 +59,11 @@ class Map:
     def keeps(self, port: str) -> Keeps:
         # A field that is repeated under several names is known by the first.
         named = ((expression.is_field, name) for name, expression in reversed(self.fields))
-        return ({field: name for field, name in named if field is not None},)
+        return ({field: name for field, name in named if field not in (None, ARRIVED)},)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
-        return (needs_of_text(expression for _, expression in self.fields),)
+        needs = needs_of_text(expression for _, expression in self.fields)
+        return ({name: inside for name, inside in needs.items() if name != ARRIVED},)
 
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
@@ -69,5 +75,9 @@ class Map:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         (train,) = inputs
-        columns = [expression.evaluate(train.rows) for _, expression in self.fields]
+        rows = train.rows
+        if any(ARRIVED in expression.fields for _, expression in self.fields):
+            # The hidden field is in milliseconds.
+            rows = rows.append_column(ARRIVED, pa.array(train.arrived * 1000).cast(TIMESTAMP))
+        columns = [expression.evaluate(rows) for _, expression in self.fields]
         return {"1": train.with_rows(pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow()))}

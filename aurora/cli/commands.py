@@ -28,7 +28,9 @@ LINEAR_ROAD = {
     name: f"aurora.cli.linear_road_{name}:{name}"
     for name in ("demo", "simulate", "history", "drive", "network", "run", "validate", "rate", "compare")
 }
-NEXMARK = {name: f"aurora.cli.nexmark_{name}:{name}" for name in ("generate", "serve", "run", "compare")}
+NEXMARK = {
+    name: f"aurora.cli.nexmark_{name}:{name}" for name in ("generate", "serve", "run", "network", "compare")
+}
 
 
 class Interrupted(Exception):

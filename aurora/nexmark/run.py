@@ -194,7 +194,7 @@ def _report(
         events_per_s_and_core=pace.events / seconds / cores,
         tuple_latency_s=latencies(record.latency),
         output_matching=curve.described(),
-        late=sum(reasons["late"] for reasons in result.totals.discarded.values()),
+        late=sum(reasons["out of order"] for reasons in result.totals.discarded.values()),
         rejected=result.totals.rejected,
         ended=result.ended,
         rate=pace.described(),

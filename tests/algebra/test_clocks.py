@@ -308,6 +308,30 @@ def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordere
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_rows_of_one_bound_stay_in_order_when_they_are_spread_anew(buckets: int) -> None:
+    """By the left's first field, whatever another key makes of them behind it."""
+    network, left, right, order = two_sides(True, 0)
+    gathered = left.resample(
+        right,
+        {"n": "count(*)"},
+        match="left.g = right.g",
+        between=["left.T", "left.U"],
+        left_order=order,
+        right_order=order,
+        name="gather",
+    )
+    behind = {"on": "#", "group_by": ["v"]}
+    network.output("found", gathered.aggregate({"g": "g"}, order=behind, size="all", name="again"))
+    rows: list[Arrival] = [(0, {"g": g, "T": 0, "U": 5, "v": 9 - g % 4}) for g in (7, 3, 1, 5, 2)]
+    rows += [(1, {"g": g, "T": 1, "U": 0, "v": 0}) for g in (5, 1, 2, 7, 3)]
+    rows += [(1, {"g": 9, "T": 8, "U": 0, "v": 0})]
+    for cut in CUTS:
+        run = run_network(network, rows, cut, buckets=buckets)
+        found = [row["g"] for train in run.outputs["found"] for row in plain(train.rows)]
+        assert found == [1, 2, 3, 5, 7]
+
+
 @given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
 def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good: bool) -> None:
     network, left, right, order = two_sides(both, span)

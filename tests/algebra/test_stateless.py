@@ -2,14 +2,21 @@
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora import Memory, Network
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
+from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
 from aurora.algebra.union import Union
+from aurora.engine.local import LocalRun
+from aurora.engine.plan import plan_network
 from aurora.errors import AuroraError
 from tests.algebra.harness import Arrival, check_agreement
 from tests.algebra.strategies import arrivals, numbers
@@ -35,6 +42,48 @@ def test_map(rows: list[Arrival]) -> None:
     box = Map.of({"w": "v * 2", "T": "CAST(T AS bigint) + 1"}, SCHEMA)
     naive = squal.Map(w=lambda row: None if row["v"] is None else row["v"] * 2, T=lambda row: row["T"] + 1)
     check_agreement(box, lambda: naive, rows, SCHEMA)
+
+
+def test_the_time_of_arrival() -> None:
+    """In milliseconds since 1970, as whatever a map makes of it; a tuple keeps it."""
+    box = Map.of({"v": "v", "came": "arrival_time()", "ms": "unix_millis(arrival_time()) + v"}, SCHEMA)
+    rows = pa.record_batch({"v": [1, None]}, Schema.parse("v int").arrow())
+    train = Train(rows, np.array([1500, 1_700_000_000_123]), np.array([[1, 3]]))
+    found = box.call((train,), Turn())["1"]
+    assert box.needs(None) == ({"v": None},) and box.keeps("1") == ({"v": "v"},)
+    assert found.rows.column("came").cast(pa.int64()).to_pylist() == [1_500_000, 1_700_000_000_123_000]
+    assert found.rows.column("ms").to_pylist() == [1501, None]
+    assert found.arrived.tolist() == train.arrived.tolist()
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_windows_of_arrival_times(buckets: int) -> None:
+    network = Network("arrivals")
+    readings = network.input("readings", SCHEMA)
+    timed = readings.map({"v": "v", "came": "arrival_time()"}, name="timed")
+    order = {"on": "came", "group_by": ["v"], "clock": "stream"}
+    counts = timed.aggregate({"n": "count(*)"}, order=order, size="10s", align=True, name="counts")
+    network.output("counts", counts.map({"v": "v", "s": "unix_seconds(came)", "n": "n"}, name="seconds"))
+    run = LocalRun(plan_network(network), buckets)
+    moments = [(3_000, [1, 1]), (8_000, [1]), (11_000, [2]), (20_000, [1])]
+    rows = [(now, [{"T": 0, "v": value} for value in values]) for now, values in moments]
+    run.read({"readings": Memory.timed(SCHEMA, rows)})
+    closed = [len(train) for train in run.outputs["counts"] if len(train)]
+    assert closed == [1, 2]
+    assert run.rows("counts") == [
+        {"v": 1, "s": 0, "n": 3},
+        {"v": 2, "s": 10, "n": 1},
+        {"v": 1, "s": 20, "n": 1},
+    ]
+
+
+def test_arrival_times_are_made_in_maps() -> None:
+    with pytest.raises(AuroraError, match="m: arrival_time takes no arguments in 'arrival_time\\(3\\)'"):
+        Map.of({"t": "arrival_time(3)"}, SCHEMA, "m")
+    with pytest.raises(
+        AuroraError, match="f: 'arrival_time\\(\\)' is known in a map: make a field of it there"
+    ):
+        Filter.of(["arrival_time() IS NOT NULL"], SCHEMA, "f")
 
 
 @given(arrivals(st.lists(numbers(32), max_size=30), inputs=3, v=st.integers(0, 9)))

@@ -7,8 +7,6 @@ import pytest
 from aurora import AuroraError, Network, from_text, to_text
 from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.prepared import Prepared
-from aurora.nexmark.queries import QUERIES, query_network
-from aurora.nexmark.queries.events import Rules
 from tests.network import factories
 from tests.network.factories import Derived, Held, Limited, Plain, limited
 
@@ -106,13 +104,6 @@ def test_fault_of_a_kernel(user: str) -> None:
 def test_an_argument_is_plain() -> None:
     with pytest.raises(AuroraError, match=r"with: size is <object .*; an argument is text, a number"):
         with_kernel(factories.limited, with_={"size": object()})
-
-
-@pytest.mark.parametrize("profile", ["standard", "draft"])
-@pytest.mark.parametrize("query", QUERIES)
-def test_nexmark_can_be_written(query: str, profile: str) -> None:
-    network = query_network(query, Rules(profile))
-    assert from_text(to_text(network)) == network
 
 
 @pytest.mark.parametrize(

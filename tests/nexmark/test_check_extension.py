@@ -102,6 +102,19 @@ ONE = dict.fromkeys(("min_price", "max_price", "sum_price"), 1_000_000) | {"avg_
                 {"auction": 2} | DAY | statistics("1 0 0 1") | ONE,
             ],
         ),
+        (
+            "q12",
+            [bid(0, 1, 5, 3), bid(9, 1, 5, 4), bid(1, 1, 5, 3)],
+            [
+                {
+                    "bidder": bidder,
+                    "bid_count": count,
+                    "starttime": moment(start),
+                    "endtime": moment(start + 10_000),
+                }
+                for bidder, count, start in ((4, 1, 20_000), (3, 1, 10_000), (3, 1, 20_000))
+            ],
+        ),
         ("q18", SALE, [placed(10, 1, 200, 4), placed(20, 1, 60, 3), placed(30, 2, 899, 4)]),
         (
             "q19",
@@ -145,3 +158,19 @@ def test_known_answers(tmp_path: Path, query: str, events: list[Event | str], ro
     agreement = check(query, data, result)
     assert agreement.agrees, str(agreement)
     assert check(query, data, write_rows(tmp_path / "less.jsonl", rows[1:])).missing == 1
+
+
+def test_processing_time_windows_are_compared_as_far_as_they_can_be(tmp_path: Path) -> None:
+    """How many bids of a bidder are in which window depends on the run; how many there are does not."""
+    data = write_events(tmp_path / "data", [bid(0, 1, 5, 3), bid(1, 1, 5, 3)])
+    good = {"bidder": 3, "bid_count": 2, "starttime": moment(10_000), "endtime": moment(20_000)}
+    told = str(check("q12", data, write_rows(tmp_path / "good.jsonl", [good])))
+    assert told == (
+        "q12 agrees: 1 rows; all bids of each bidder are compared, because the windows depend on when they came"
+    )
+    less = check("q12", data, write_rows(tmp_path / "less.jsonl", [good | {"bid_count": 1}]))
+    assert (less.missing, less.extra) == (1, 1)
+    shifted = check(
+        "q12", data, write_rows(tmp_path / "shifted.jsonl", [good | {"starttime": moment(10_001)}])
+    )
+    assert not shifted.agrees and "line 1 has another window" in str(shifted)

@@ -170,7 +170,8 @@ def q7(events: list[Event], profile: str, lateness: int) -> list[Row]:
         if kind == "bid":
             windows.setdefault(milliseconds(body["dateTime"]) // size * size + size, []).append(body)
         for end in sorted(end for end in windows if end <= bound):
-            bids = windows.pop(end)
+            # By their times, and as they came.
+            bids = sorted(windows.pop(end), key=lambda bid: bid["dateTime"])
             highest = max(bid["price"] for bid in bids)
             found += [
                 {name: bid[name] for name in ("auction", "bidder", "price", "dateTime")}

@@ -64,7 +64,7 @@ def q10(events: list[Event], profile: str, lateness: int) -> list[Row]:
 
 
 def q11(events: list[Event], profile: str, lateness: int) -> list[Row]:
-    """Sessions that an event ends, by their ends and users."""
+    """Sessions that an event ends, by their starts and users."""
     by_user: dict[int, list[int]] = {}
     found = []
     for kind, body, bound in moments(events, lateness):
@@ -79,13 +79,22 @@ def q11(events: list[Event], profile: str, lateness: int) -> list[Row]:
                 )
                 if times[count - 1] + 10_000 >= bound:
                     break
-                over.append((times[count - 1] + 10_000, user, times[0], count))
+                over.append((times[0], user, times[count - 1] + 10_000, count))
                 del times[:count]
         found += [
             {"bidder": user, "bid_count": count, "starttime": text_of(start), "endtime": text_of(end)}
-            for end, user, start, count in sorted(over)
+            for start, user, end, count in sorted(over)
         ]
     return found
+
+
+def q12(events: list[Event], profile: str, lateness: int) -> list[Row]:
+    """All events arrive at once, at the beginning of the year 1970."""
+    counts: dict[int, int] = {}
+    for bid in bids_of(events):
+        counts[bid["bidder"]] = counts.get(bid["bidder"], 0) + 1
+    times = {"starttime": text_of(0), "endtime": text_of(10_000)}
+    return [{"bidder": bidder, "bid_count": counts[bidder]} | times for bidder in sorted(counts)]
 
 
 def q13(events: list[Event], profile: str, lateness: int) -> list[Row]:
@@ -152,11 +161,15 @@ def q18(events: list[Event], profile: str, lateness: int) -> list[Row]:
 
 
 def q19(events: list[Event], profile: str, lateness: int) -> list[Row]:
+    """Of auctions that close at one time, the best bids of all come first."""
     found = []
-    for _, bids in auctions_with_bids(events, lateness):
+    for auction, bids in auctions_with_bids(events, lateness):
         best = sorted(bids, key=lambda bid: (-bid["price"], bid["dateTime"]))[:10]
-        found += [picked(bid, *BID) | {"rank_number": rank} for rank, bid in enumerate(best, 1)]
-    return found
+        found += [
+            ((auction["expires"], rank, auction["id"]), picked(bid, *BID) | {"rank_number": rank})
+            for rank, bid in enumerate(best, 1)
+        ]
+    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
 
 def q20(events: list[Event], profile: str, lateness: int) -> list[Row]:
@@ -203,6 +216,6 @@ def q22(events: list[Event], profile: str, lateness: int) -> list[Row]:
 
 
 EXTENSION: dict[str, Callable[[list[Event], str, int], list[Any]]] = {
-    "q9": q9, "q10": q10, "q11": q11, "q13": q13, "q14": q14, "q15": q15, "q16": q16, "q17": q17, "q18": q18,
-    "q19": q19, "q20": q20, "q21": q21, "q22": q22,
+    "q9": q9, "q10": q10, "q11": q11, "q12": q12, "q13": q13, "q14": q14, "q15": q15, "q16": q16, "q17": q17,
+    "q18": q18, "q19": q19, "q20": q20, "q21": q21, "q22": q22,
 }  # fmt: skip

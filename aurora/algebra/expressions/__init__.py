@@ -8,5 +8,14 @@ from aurora.algebra.expressions.aggregates import (
 )
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.sorting import SortKey
+from aurora.algebra.expressions.tree import ARRIVED
 
-__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "Expression", "SortKey", "parse_aggregates"]
+__all__ = [
+    "AGGREGATES",
+    "ARRIVED",
+    "AggregateCall",
+    "AggregateExpression",
+    "Expression",
+    "SortKey",
+    "parse_aggregates",
+]

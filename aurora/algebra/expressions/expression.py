@@ -38,10 +38,13 @@ class Expression:
         set_once(self, "_run", None)
 
     @classmethod
-    def parse(cls, text: str, schema: Schema | Mapping[str, Schema], where: str = "") -> "Expression":
+    def parse(
+        cls, text: str, schema: Schema | Mapping[str, Schema], where: str = "", arrival: bool = False
+    ) -> "Expression":
         """Reads Spark SQL over one schema, or over several sides: {"left": .., "right": ..}.
 
-        Decimal literals such as 3.5 are doubles. Faults are reported with `where` in front.
+        With `arrival` the tuples have an arrival time, the hidden field ARRIVED. Decimal literals such as 3.5 are
+        doubles. Faults are reported with `where` in front.
         """
         # The parser stays out of the workers: they get finished trees.
         from aurora.algebra.expressions.dialect import syntax_tree, typed
@@ -49,7 +52,7 @@ class Expression:
 
         sides: Mapping[Any, Schema] = {None: schema} if isinstance(schema, Schema) else schema
         try:
-            tree = typed(text, lambda: Resolver(sides).resolve(syntax_tree(text)))
+            tree = typed(text, lambda: Resolver(sides, arrival=arrival).resolve(syntax_tree(text)))
             if tree.type == VOID:
                 raise AuroraError(f"'{text.strip()}' has no type: write CAST(NULL AS type)")
         except AuroraError as fault:

@@ -21,11 +21,12 @@ from aurora.algebra.expressions.operators import conditional
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.signature import Clash, same_type
 from aurora.algebra.expressions.time_functions import interval, later
-from aurora.algebra.expressions.tree import INSIDE, Call, Constant, Field, Node
+from aurora.algebra.expressions.tree import ARRIVED, INSIDE, Call, Constant, Field, Node
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import (
     BOOLEAN,
     STRING,
+    TIMESTAMP,
     VOID,
     is_struct,
     parse_type,
@@ -88,10 +89,12 @@ class Resolver:
         sides: Mapping[str | None, Schema],
         aggregate: AggregateCalls | None = None,
         bare: BareFields | None = None,
+        arrival: bool = False,
     ) -> None:
         self.sides = sides
         self.aggregate = aggregate
         self.bare = bare
+        self.arrival = arrival
 
     def resolve(self, node: exp.Expression) -> Node:
         """The typed tree; operators one behind the other are taken in a loop, from the left."""
@@ -334,6 +337,8 @@ class Resolver:
     def on_anonymous(self, node: exp.Anonymous) -> Node:
         name = str(node.this).lower()
         check_the_same(name)
+        if name == "arrival_time":
+            return self.arrival_time(node)
         if self.aggregate is not None:
             column = self.aggregate(name, node)
             if column is not None:
@@ -343,6 +348,13 @@ class Resolver:
         if name not in FUNCTIONS or not name.replace("_", "").isalnum() or name == "negate":
             raise AuroraError(self.unknown_function(name, node))
         return self.call(name, node, node.expressions)
+
+    def arrival_time(self, node: exp.Anonymous) -> Node:
+        if node.expressions:
+            raise AuroraError(f"arrival_time takes no arguments in '{source(node)}'")
+        if not self.arrival:
+            raise AuroraError("'arrival_time()' is known in a map: make a field of it there")
+        return Field(ARRIVED, None, TIMESTAMP)
 
     def unknown_function(self, name: str, node: exp.Expression) -> str:
         known = [known for known in FUNCTIONS if known[0].isalpha()]

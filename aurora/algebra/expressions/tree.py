@@ -12,6 +12,7 @@ from aurora.algebra.tuples.types import (
 )
 
 __all__ = [
+    "ARRIVED",
     "INSIDE",
     "Call",
     "Constant",
@@ -26,6 +27,9 @@ __all__ = [
     "size_of",
     "uses_of",
 ]
+
+# The hidden field that `arrival_time()` reads.
+ARRIVED = "#arrived"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class Agreement:
     # Events that the query leaves out as too late, and lines that are no events.
     late: int = 0
     malformed: int = 0
+    # What was compared, if that is not all of the rows.
+    note: str = ""
     differences: tuple[Difference, ...] = field(default=(), repr=False)
 
     @property
@@ -49,7 +51,7 @@ class Agreement:
 
     def __str__(self) -> str:
         if self.agrees:
-            return f"{self.query} agrees: {self.found:,} rows"
+            return f"{self.query} agrees: {self.found:,} rows" + (f"; {self.note}" if self.note else "")
         counts = {
             "missing": self.missing,
             "extra": self.extra,

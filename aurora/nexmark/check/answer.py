@@ -5,7 +5,18 @@ from dataclasses import dataclass
 
 from aurora.nexmark.check.rules import Rules
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Totals"]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What can be compared of a result that is another in each run: so much of its rows, in all, and why."""
+
+    fields: dict[str, str]
+    # The fields from the rows, and which rows are good.
+    select: str
+    good: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -20,3 +31,4 @@ class Answer:
     order: tuple[str, ...] = ()
     # Whether late events are left out.
     ordered: bool = True
+    totals: Totals | None = None

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from aurora.nexmark.check.agreement import Agreement
+from aurora.nexmark.check.answer import Answer
 from aurora.nexmark.check.answers import answer_of
 from aurora.nexmark.check.events import load
 from aurora.nexmark.check.rows import compare, read_rows
@@ -34,7 +35,7 @@ def check(
     """
     answer, rules = answer_of(query), Rules(profile, **(settings or {}))
     with _base() as base:
-        read_rows(base, "found", _files(result), answer, rules, exact=exact)
+        answer = _read(base, "found", result, answer, rules, exact)
         load(base, data, rules, answer.reads, ordered=answer.ordered)
         # The order in which missing rows are shown, where the query has no order of its own.
         order = answer.order or [
@@ -49,17 +50,44 @@ def check(
             "SELECT count(*) FILTER (late), count(*) FILTER (NOT whole) FROM arrived"
         ).fetchall()
         late, malformed = counts[0]
-        return replace(agreement, late=late, malformed=malformed)
+        note = "" if answer.totals is None else answer.totals.note
+        return replace(agreement, late=late, malformed=malformed, note=note)
 
 
 def contrast(query: str, first: Path | Sequence[Path], second: Path | Sequence[Path]) -> Agreement:
     """Compares the results of two systems, the first taken for what is expected."""
     answer = answer_of(query)
     with _base() as base:
-        read_rows(base, "first", _files(first), answer, Rules(), exact=False)
+        _read(base, "first", first, answer, Rules(), exact=False)
         base.execute("CREATE VIEW expected AS SELECT * EXCLUDE (raw) FROM first WHERE raw IS NULL")
-        read_rows(base, "found", _files(second), answer, Rules(), exact=False)
+        answer = _read(base, "found", second, answer, Rules(), exact=False)
         return compare(base, query, answer, "expected", "found", sequence=False)
+
+
+def _read(
+    base: duckdb.DuckDBPyConnection,
+    table: str,
+    result: Path | Sequence[Path],
+    answer: Answer,
+    rules: Rules,
+    exact: bool,
+) -> Answer:
+    """The rows of a result as a table, or what can be compared of them; gives the answer that this is held against."""
+    if answer.totals is None:
+        read_rows(base, table, _files(result), answer, rules, exact=exact)
+        return answer
+    totals, each = answer.totals, f"{table}_rows"
+    read_rows(base, each, _files(result), answer, rules, exact=exact)
+    good, names = f"raw IS NULL AND {totals.good}", ", ".join(totals.fields)
+    bad = ", ".join(f"NULL AS {name}" for name in totals.fields)
+    base.execute(f"""
+        CREATE TABLE {table} AS
+        WITH rows AS (SELECT * FROM {each} WHERE {good}), totals AS ({totals.select})
+        SELECT row_number() OVER (ORDER BY {names}) AS line, {names}, NULL::VARCHAR AS raw FROM totals
+        UNION ALL
+        SELECT -line, {bad}, coalesce(raw, 'line ' || line || ' has another window') FROM {each} WHERE NOT ({good})
+    """)
+    return replace(answer, fields=totals.fields)
 
 
 def _files(result: Path | Sequence[Path]) -> Sequence[Path]:

@@ -1,8 +1,8 @@
-"""The queries that the suites in use have added, with the same numbers; q12 depends on the clock and has no answer."""
+"""The queries that the suites in use have added, with the same numbers."""
 
 from collections.abc import Callable
 
-from aurora.nexmark.check.answer import Answer
+from aurora.nexmark.check.answer import Answer, Totals
 from aurora.nexmark.check.rules import Rules
 
 __all__ = ["EXTENSION"]
@@ -47,6 +47,10 @@ def _sessions(rules: Rules) -> str:
         SELECT bidder, count(*) AS bid_count, min(stamp) AS starttime, max(stamp) + {SESSION} AS endtime
         FROM numbered GROUP BY bidder, session
     """
+
+
+def _arrival_windows(rules: Rules) -> str:
+    return "SELECT bidder, count(*) AS bid_count FROM bids GROUP BY bidder"
 
 
 def _side_input(rules: Rules) -> str:
@@ -142,6 +146,18 @@ EXTENSION = {
         {"bidder": "whole", "bid_count": "whole", "starttime": "time", "endtime": "time"},
         _sessions,
         ("bidder",),
+    ),
+    "q12": Answer(
+        {"bidder": "whole", "bid_count": "whole", "starttime": "time", "endtime": "time"},
+        _arrival_windows,
+        ("bidder",),
+        ordered=False,
+        totals=Totals(
+            {"bidder": "whole", "bid_count": "whole"},
+            "SELECT bidder, sum(bid_count)::BIGINT AS bid_count FROM rows GROUP BY bidder",
+            f"starttime % {SESSION} = 0 AND endtime = starttime + {SESSION}",
+            "all bids of each bidder are compared, because the windows depend on when they came",
+        ),
     ),
     "q13": Answer(TIMED_BID | {"value": "text"}, _side_input, tuple(BID), ordered=False),
     "q14": Answer(

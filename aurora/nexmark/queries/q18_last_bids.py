@@ -5,38 +5,33 @@ SELECT auction, bidder, price, dateTime FROM (
 ) WHERE nth <= 1;
 """
 
-from collections.abc import Mapping
+from aurora import Network
+from aurora.nexmark.queries.closed_bids import CLOSING, bids_until_expiry
+from aurora.nexmark.queries.events import Rules, auction_stream, bid_stream, event_stream, time_stream
 
-import numpy as np
-import pyarrow as pa
+__all__ = ["last_bids"]
 
-from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import numbers
-from aurora.nexmark.queries.closed_bids import bids_of_closed_auctions, by_auction
-from aurora.nexmark.queries.events import Rules
-
-__all__ = ["last_bid", "last_bids"]
-
-FIELDS = ["auction", "bidder", "price", "dateTime"]
+GROUP = ["auction", "bidder"]
 
 
 def last_bids(rules: Rules) -> Network:
-    network = Network("q18 last bids")
-    last = network.user(
-        last_bid,
-        inputs={"closed": bids_of_closed_auctions(network, rules)},
-        outputs={"last": "auction bigint, bidder bigint, price bigint, dateTime timestamp"},
-        name="last",
-    )
-    network.output("result", last)
-    return network
-
-
-def last_bid(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     """Of bids in one moment the one that came last."""
-    closed = inputs["closed"]
-    auction, bidder = by_auction(closed), numbers(closed.rows, "bidder")
-    order = np.lexsort((numbers(closed.rows, "dateTime"), bidder, auction))
-    together = (np.diff(auction[order]) == 0) & (np.diff(bidder[order]) == 0)
-    chosen = order[np.concatenate([~together, [True]])[: len(order)]]
-    return {"last": caused(closed, closed.rows.select(FIELDS).take(pa.array(chosen)), auction[chosen])}
+    network = Network("q18 last bids")
+    events = event_stream(network, rules)
+    time_stream(events, "dateTime", "expires")
+    bids = bids_until_expiry(auction_stream(events), bid_stream(events, "auction", "bidder", "price"), rules)
+    latest = bids.top(
+        {"k": 1, "by": "dateTime DESC", "ties": True},
+        order=rules.order(*GROUP, on="expires"),
+        name="latest",
+        **CLOSING,
+    )
+    last = latest.aggregate(
+        {"price": "last(price)", "dateTime": "last(dateTime)"},
+        order={"on": "window_start", "group_by": GROUP, "clock": "stream"},
+        name="last",
+        **CLOSING,
+    )
+    fields = (*GROUP, "price", "dateTime")
+    network.output("result", last.map({name: name for name in fields}, name="rows"))
+    return network

@@ -5,44 +5,25 @@ SELECT * FROM (
 ) WHERE rank_number <= 10;
 """
 
-from collections.abc import Mapping
+from aurora import Network
+from aurora.nexmark.queries.closed_bids import CLOSING, bids_until_expiry
+from aurora.nexmark.queries.events import Rules, auction_stream, bid_stream, event_stream, time_stream
 
-import numpy as np
-import pyarrow as pa
-
-from aurora import Network, Train, Turn, caused
-from aurora.nexmark.queries.clock import numbers
-from aurora.nexmark.queries.closed_bids import bids_of_closed_auctions, by_auction
-from aurora.nexmark.queries.counting import ranks
-from aurora.nexmark.queries.events import Rules
-
-__all__ = ["top_bids", "top_ten"]
-
-FIELDS = ["auction", "bidder", "price", "dateTime"]
-TOP = 10
+__all__ = ["top_bids"]
 
 
 def top_bids(rules: Rules) -> Network:
-    network = Network("q19 top bids")
-    top = network.user(
-        top_ten,
-        inputs={"closed": bids_of_closed_auctions(network, rules)},
-        outputs={
-            "top": "auction bigint, bidder bigint, price bigint, dateTime timestamp, rank_number bigint"
-        },
-        name="top",
-    )
-    network.output("result", top)
-    return network
-
-
-def top_ten(inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
     """Of equal prices the earlier bid is higher."""
-    closed = inputs["closed"]
-    auction = by_auction(closed)
-    order = np.lexsort((numbers(closed.rows, "dateTime"), -numbers(closed.rows, "price"), auction))
-    _, _, rank = ranks(auction[order])
-    chosen = order[rank < TOP]
-    rows = closed.rows.select(FIELDS).take(pa.array(chosen))
-    rows = rows.append_column("rank_number", pa.array(rank[rank < TOP] + 1))
-    return {"top": caused(closed, rows, auction[chosen])}
+    network = Network("q19 top bids")
+    events = event_stream(network, rules)
+    time_stream(events, "dateTime", "expires")
+    bids = bids_until_expiry(auction_stream(events), bid_stream(events, "auction", "bidder", "price"), rules)
+    top = bids.top(
+        {"k": 10, "by": ["price DESC", "dateTime"], "rank": "rank_number"},
+        order=rules.order("auction", on="expires"),
+        name="top",
+        **CLOSING,
+    )
+    fields = ("auction", "bidder", "price", "dateTime", "rank_number")
+    network.output("result", top.map({name: name for name in fields}, name="rows"))
+    return network

@@ -7,15 +7,12 @@ FROM bid GROUP BY day;                       -- q15; q16 groups by channel too
 SELECT auction, day, .., min(price), max(price), avg(price), sum(price) FROM bid GROUP BY auction, day;    -- q17
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from aurora import Network, Stream, Train, Turn
-from aurora.nexmark.queries.clock import clock_of, dated, there
-from aurora.nexmark.queries.events import Rules, event_stream
+from aurora import Network
+from aurora.nexmark.queries.events import Rules, bid_stream, event_stream, time_stream
 
 __all__ = ["auction_statistics", "bidding_statistics", "channel_statistics"]
 
+FIELDS = ("auction", "bidder", "price")
 RANKS = {
     "rank1": "price < 10000",
     "rank2": "price >= 10000 AND price < 1000000",
@@ -46,7 +43,7 @@ def bidding_statistics(rules: Rules) -> Network:
 
 
 def channel_statistics(rules: Rules) -> Network:
-    functions = {**DISTINCT, "minute": "max(minute)"}
+    functions = {**DISTINCT, "minute": "substring(CAST(max(dateTime) AS string), 12, 5)"}
     return _statistics("q16 channel statistics", rules, functions, ["channel"])
 
 
@@ -56,44 +53,10 @@ def auction_statistics(rules: Rules) -> Network:
 
 def _statistics(name: str, rules: Rules, functions: dict[str, str], group_by: list[str]) -> Network:
     network = Network(name)
-    order = {"on": "dateTime", "slack": f"{rules.lateness} ms", "group_by": group_by}
-    daily = _bids_on_time(network, rules).aggregate(
-        functions, order=order, size="1 day", align=True, name="daily"
-    )
+    events = event_stream(network, rules)
+    time_stream(events)
+    bids = bid_stream(events, *dict.fromkeys([*group_by, *FIELDS]))
+    daily = bids.aggregate(functions, order=rules.order(*group_by), size="1 day", align=True, name="daily")
     fields = {field: field for field in group_by} | {"day": "substring(CAST(dateTime AS string), 1, 10)"}
     network.output("result", daily.map(fields | {field: field for field in functions}, name="rows"))
     return network
-
-
-def _bids_on_time(network: Network, rules: Rules) -> Stream:
-    """The bids without those that are late."""
-    events = event_stream(network, rules).map(
-        {
-            "dateTime": "coalesce(bid.dateTime, auction.dateTime, person.dateTime)",
-            "auction": "bid.auction",
-            "bidder": "bid.bidder",
-            "price": "bid.price",
-            "channel": "bid.channel",
-            "minute": "substring(CAST(bid.dateTime AS string), 12, 5)",
-        },
-        name="bids",
-    )
-    fields = "dateTime timestamp, auction bigint, bidder bigint, price bigint, channel string, minute string"
-    return network.user(
-        OnTime(rules.bound),
-        inputs={"events": dated(network, events)},
-        outputs={"bids": fields},
-        name="on_time",
-    )
-
-
-@dataclass(frozen=True)
-class OnTime:
-    """Leaves out what is late, and what is no bid."""
-
-    lateness: int
-
-    def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
-        events = inputs["events"]
-        clock = clock_of(events, turn, self.lateness)
-        return {"bids": events.filter(clock.on_time & there(events.rows, "auction"))}
