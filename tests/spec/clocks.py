@@ -202,7 +202,8 @@ class Gather(TwoSides):
             near.sort(key=lambda u: u["T"])
             values = self.functions(near) if near else self.nothing
             if values is not None:
-                found.append((row["U"], ("1", 0, {**row, **values})))
+                ordered = {name: row[name] for name in ("g", "T", "U", "v")}
+                found.append((row["U"], ("1", 0, {**ordered, **values})))
         return [out for _, out in sorted(found, key=lambda pair: (pair[0], by_fields(pair[1])))]
 
     def end(self) -> list[Out]:
