@@ -11,7 +11,8 @@ from tests.algebra.harness import CUTS, Arrival, choose_cuts, plain
 from tests.algebra.kernels import FIELDS, USERS
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
-from tests.spec import joins, squal
+from tests.spec import clocks, joins, squal
+from tests.spec.network import Clocks
 from tests.spec.network import Network as NaiveNetwork
 from tests.spec.running import Running as NaiveRunning
 from tests.spec.top import Top as NaiveTop
@@ -21,6 +22,7 @@ from tests.spec.windows import Aggregate as NaiveAggregate
 SAME = {"g": "g", "T": "T", "v": "v"}
 Source = tuple[str, str]
 Naive = dict[str, tuple[Any, list[Source]]]
+Row = dict[str, Any]
 
 
 def last_and_total(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -48,6 +50,84 @@ class AsOfSum(joins.AsOf):
             (out, ts, {**found, "v": found["v"] + (found.get("v_right") or 0)})
             for out, ts, found in super().push(port, narrow, ts)
         ]
+
+
+class GatherTotal(clocks.Gather):
+    """Bounds at T and so much behind it; the left tuple gets the sum of the right ones."""
+
+    def __init__(self, reach: int) -> None:
+        super().__init__(total, nothing_missing)
+        self.reach_of_one = reach
+
+    def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
+        return super().push(port, {**row, "U": row["T"] + self.reach_of_one}, ts)
+
+
+class KeptTuples(clocks.KeptJoin):
+    """The left tuple of each pair; the left is kept for so long, the right as long or for good."""
+
+    def __init__(self, reach: int, for_good: bool) -> None:
+        super().__init__(nothing_missing, for_good)
+        self.reach_of_one = reach
+
+    def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
+        return super().push(port, {**row, "U": row["T"] + self.reach_of_one}, ts)
+
+
+def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -> tuple[Any, Clocks]:
+    """Adds a box that goes by a clock: that of its stream, or of any other that is there."""
+    streams = [network.stream(f"{box}.{port}" if port else box) for box, port in read]
+    stream, other = streams[0], streams[-1]
+    span, size, advance = draw(st.integers(0, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    named = [(source, "") for source in network.inputs] + [(box, "1") for box in network.boxes if "x" not in box[3:]]
+    named = [source for source in named if "T" in network.stream(source[0]).schema]
+    sources, orders = [], []
+    for own in read:
+        clock = draw(st.one_of(st.none(), st.sampled_from(named)))
+        sources.append((own if clock is None else clock, span))
+        orders.append({"on": "T", "slack": {"value": span}, "clock": "stream" if clock is None else clock[0]})
+    order = {**orders[0], "group_by": ["g"]}
+    two = {"left_order": orders[0], "right_order": orders[-1], "name": f"{name}x"}
+    match kind:
+        case "clocked" | "clocked groups":
+            align, by = draw(st.booleans()), kind == "clocked groups"
+            functions = {"v": "sum(v)"} if by else {"g": "last(g)", "v": "sum(v)"}
+            options = {"size": size, "advance": advance, "align": align, "name": f"{name}x"}
+            found = stream.aggregate(functions, order=order if by else orders[0], **options)
+            found.map(SAME, name=name)
+            plain_order = squal.Order("T", group_by=("g",) if by else ())
+            naive = clocks.Windows(total if by else last_and_total, plain_order, size, advance, align)
+
+            def earliest(bounds: list[Any]) -> Any:
+                start = bounds[0] - size + 1
+                return -(-start // advance) * advance if align else start
+
+            return naive, Clocks(sources, earliest)
+        case "sessions":
+            functions = {"g": "last(g)", "v": "sum(v)"}
+            stream.aggregate(functions, order=orders[0], gap=size, name=f"{name}x").map(SAME, name=name)
+            return clocks.Sessions(last_and_total, squal.Order("T"), size), Clocks(sources)
+        case "session groups":
+            stream.aggregate({"v": "sum(v)"}, order=order, gap=size, name=name)
+            return clocks.Sessions(total, squal.Order("T", group_by=("g",)), size), Clocks(sources)
+        case "clocked bsort":
+            stream.bsort(draw(st.sampled_from([orders[0], order])), name=name)
+            return clocks.BSort(squal.Order("T")), Clocks(sources, lambda bounds: bounds[0])
+        case "gather":
+            reach = draw(st.integers(0, 3))
+            between = ["left.T", f"left.T + {reach}" if reach else "left.T"]
+            found = stream.resample(other, {"s": "sum(v)"}, match="left.g = right.g", between=between, **two)
+            found.map({**SAME, "v": "s"}, name=name)
+            return GatherTotal(reach), Clocks(sources, None if reach else min)
+        case "kept":
+            for_good = draw(st.booleans())
+            keep = {"left": f"T + {size}", "right": "all" if for_good else f"T + {size}"}
+            stream.join(other, "left.g = right.g", keep=keep, **two).map(SAME, name=name)
+            return KeptTuples(size, for_good), Clocks(sources)
+    word = draw(st.sampled_from([{}, {"outer": "left"}]))
+    stream.join(other, "left.g = right.g", size=size, **two, **word).map(SAME, name=name)
+    naive = clocks.Join(nothing_missing, size, (0,) if word else ())
+    return naive, Clocks(sources, lambda bounds: min(bounds[0], bounds[1] - size))
 
 
 def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -> Any:
@@ -129,6 +209,9 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
 
 
 INPUTS = {
+    "clocked join": 2,
+    "gather": 2,
+    "kept": 2,
     "union": 2,
     "join": 2,
     "outer": 2,
@@ -154,17 +237,21 @@ ONE_AT_A_TIME = [
     ),
     *USERS,
 ]
+ONE_CLOCKED = ["clocked", "sessions", "clocked bsort", "kept"]
+CLOCKED = [*ONE_CLOCKED, "clocked groups", "session groups", "gather", "clocked join"]
+# The inputs whose T boxes pass on: what is known of it they pass on too.
+PASSES = {"filter": (0,), "union": (0, 1), "last": (0,), "asof": (0,)}
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
-KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE]
+KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE, *CLOCKED]
 FEW = settings(max_examples=settings().max_examples // 6)
 
 
 @st.composite
-def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive]:
+def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive, dict[str, Clocks]]:
     """The first box is given: left to chance, some kinds would hardly come. Every port of every box is an output."""
-    network, naive = Network("drawn"), Naive()
+    network, naive, by_clock = Network("drawn"), Naive(), dict[str, Clocks]()
     network.input("in0", FIELDS)
     network.input("in1", FIELDS)
     sources: list[Source] = [("in0", ""), ("in1", "")]
@@ -174,13 +261,17 @@ def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive]:
         # The latest streams are drawn most often: networks become deep.
         latest = [*sources, *sources[-2:], *sources[-1:]]
         read = [draw(st.sampled_from(latest)) for _ in range(INPUTS.get(kind, 1))]
-        naive[name] = add(draw, network, kind, name, read), read
+        if kind in CLOCKED:
+            box, by_clock[name] = add_clocked(draw, network, kind, name, read)
+        else:
+            box, by_clock[name] = add(draw, network, kind, name, read), Clocks(passes=PASSES.get(kind, ()))
+        naive[name] = box, read
         ports = network.boxes[name].operator.outputs
         for port in ports:
             network.output(f"{name}.{port}", network.stream(f"{name}.{port}"))
-        if anywhere or kind in ONE_AT_A_TIME:
+        if anywhere or kind in ONE_AT_A_TIME or kind in ONE_CLOCKED:
             sources += [(name, port) for port in ports]
-    return network, naive
+    return network, naive, by_clock
 
 
 ROWS = arrivals(nearly_rising(st.integers(-3, 3), least=4), inputs=2, g=groups, v=st.integers(0, 6))
@@ -200,8 +291,8 @@ def found_by(
 @FEW
 @given(st.data(), ROWS, st.integers(1, 4), st.booleans())
 def test_networks(first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool) -> None:
-    network, naive = data.draw(networks(first, anywhere=False))
-    wanted = NaiveNetwork(naive).run((f"in{side}", row) for side, row in rows)
+    network, naive, by_clock = data.draw(networks(first, anywhere=False))
+    wanted = NaiveNetwork(naive, by_clock).run((f"in{side}", row) for side, row in rows)
     for cut in choose_cuts(rows):
         for source, stream in found_by(network, rows, cut, buckets, fuse).items():
             want = [{name: row[name] for name in SAME} for row in wanted.get(source, [])]
@@ -214,7 +305,7 @@ def test_networks(first: str, data: st.DataObject, rows: list[Arrival], buckets:
 def test_cuts_buckets_and_fusing_do_not_matter(
     first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool
 ) -> None:
-    network, _ = data.draw(networks(first, anywhere=True))
+    network, _, _ = data.draw(networks(first, anywhere=True))
     whole = found_by(network, rows, len(rows) + 1)
     for cut in choose_cuts(rows)[:-1]:
         found = found_by(network, rows, cut, buckets, fuse)

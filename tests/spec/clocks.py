@@ -25,12 +25,26 @@ class Clock:
         return None if self.largest is None else self.largest - self.span
 
 
-class Windows(Aggregate):
+class ByOneClock(Box):
+    """`know` says how far its clock has come, for the tuples behind; `reach` gives what that brings forth, too."""
+
+    bound: Any = None
+
+    def know(self, bounds: list[Any]) -> None:
+        (self.bound,) = bounds
+
+    def tell(self, bounds: list[Any]) -> list[Out]:
+        return self.reach(bounds[0])
+
+    def reach(self, bound: Any) -> list[Out]:
+        raise NotImplementedError
+
+
+class Windows(ByOneClock, Aggregate):
     """Aggregate; `reach` gives what closes when no tuple below the bound can come any more."""
 
     def __init__(self, functions: Functions, order: Order, size: Any, advance: Any, align: bool) -> None:
-        super().__init__(functions, order, size, advance, align=align)
-        self.bound: Any = None
+        Aggregate.__init__(self, functions, order, size, advance, align=align)
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         value = self.order.value(row)
@@ -64,7 +78,7 @@ class Windows(Aggregate):
         return -(-start // self.advance) * self.advance if self.align else start
 
 
-class Sessions(Box):
+class Sessions(ByOneClock):
     """The sessions of all tuples so far, found anew each time."""
 
     def __init__(self, functions: Functions, order: Order, gap: Any) -> None:
@@ -73,7 +87,6 @@ class Sessions(Box):
         self.order = order
         self.gap = gap
         self.groups: dict[Any, Group] = {}
-        self.bound: Any = None
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         value = self.order.value(row)
@@ -114,7 +127,7 @@ class Sessions(Box):
         return self.reach(self.bound, end=True)
 
 
-class BSort(Box):
+class BSort(ByOneClock):
     """A tuple leaves when the clock reaches it; one that comes too late for that goes straight through."""
 
     def __init__(self, order: Order) -> None:
@@ -122,7 +135,6 @@ class BSort(Box):
         self.order = order
         self.held: list[tuple[Any, int, Row, int]] = []
         self.arrivals = 0
-        self.bound: Any = None
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         value = self.order.value(row)
@@ -153,6 +165,15 @@ class TwoSides(Box):
         super().__init__()
         self.bounds: tuple[Any, Any] = None, None
         self.sides: tuple[list[Row], list[Row]] = [], []
+
+    def know(self, bounds: list[Any]) -> None:
+        self.bounds = bounds[0], bounds[1]
+
+    def tell(self, bounds: list[Any]) -> list[Out]:
+        return self.reach((bounds[0], bounds[1])) or []
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out] | None:
+        raise NotImplementedError
 
     def admits(self, port: int, row: Row) -> bool:
         bound = self.bounds[port]
