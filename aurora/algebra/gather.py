@@ -427,6 +427,7 @@ def _bound(text: str, left: Schema, kind: pa.DataType, where: str) -> Expression
         expression.type != kind and not (pa.types.is_integer(expression.type) and pa.types.is_integer(kind))
     ):
         raise AuroraError(
-            f"{where}: between '{text}' is {type_name(expression.type)}, the right's order is {type_name(kind)}"
+            f"{where}: between '{text}' is {type_name(expression.type)}, the right's order is {type_name(kind)}; "
+            "cast it, or take another field"
         )
     return expression

@@ -237,6 +237,7 @@ def _limit(text: str, schema: Schema, kind: pa.DataType, where: str) -> Expressi
     whole = pa.types.is_integer(expression.type) and pa.types.is_integer(kind)
     if not orderable(expression.type) or (expression.type != kind and not whole):
         raise AuroraError(
-            f"{where}: '{text}' is {type_name(expression.type)}, the other side's order is {type_name(kind)}"
+            f"{where}: '{text}' is {type_name(expression.type)}, the other side's order is {type_name(kind)}; "
+            "cast it, or take another field"
         )
     return expression

@@ -276,6 +276,11 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
             raise AuroraError(
                 f"{where}: asof is for two streams, and the {SIDES[table]} side is a table; leave asof out"
             )
+        for key in ("keep", "broadcast"):
+            if key in spec:
+                raise AuroraError(
+                    f"{where}: {key} is for two streams, and the {SIDES[table]} side is a table; leave {key} out"
+                )
         unmatched = Unmatched.of(*lone, where, f"{SIDES[1 - table]} where the {SIDES[table]} side is a table")
         return Lookup.of(predicate, schemas[1 - table], schemas[table], table == 0, where, unmatched)
     reach = ("size", "left_order", "right_order")
@@ -286,7 +291,7 @@ def _join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
         unmatched = Unmatched.of(*lone, where, "left with asof")
         return AsOf.of(predicate, left, right, unmatched, where, _truth(spec, "broadcast", where))
     if "broadcast" in spec:
-        raise AuroraError(f"{where}: broadcast goes with asof: true; leave broadcast out")
+        raise AuroraError(f"{where}: broadcast goes with asof: true; add that, or leave broadcast out")
     if "keep" in spec:
         for key in ("outer", "anti"):
             if key in spec:
@@ -306,9 +311,15 @@ def _kept_join(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> Op
     for key in ("left_order", "right_order"):
         if key not in spec:
             raise AuroraError(f"{where}: a join with keep needs '{key}'")
-    keep = _mapping(spec["keep"], f"{where}: keep")
-    if set(keep) != {"left", "right"}:
-        raise AuroraError(f"{where}: write keep: {{left: Field, right: all}}, found {dict(keep)}")
+    keep = spec["keep"]
+    if not isinstance(keep, Mapping) or set(keep) != {"left", "right"}:
+        raise AuroraError(f"{where}: write keep: {{left: Field, right: all}}, found {keep}")
+    for side, limit in keep.items():
+        if is_span(limit):
+            raise AuroraError(
+                f"{where}: keep: {side} is a field or an expression, the last value for which a tuple is kept; "
+                f"write for example Ends, or Time + 5; found '{limit}'"
+            )
     left, right = (None if keep[side] == "all" else str(keep[side]) for side in ("left", "right"))
     orders = [
         _order(spec[f"{side}_order"], schema, f"{where}: {side}_order")
@@ -326,6 +337,12 @@ def _resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
     if "match" in spec or "size" not in spec:
         raise AuroraError(f"{where}: a resample needs 'size', or 'match' together with 'between'")
     left_order, right_order, size = _reach(spec, schemas, where)
+    for side, order in (("left", left_order), ("right", right_order)):
+        if order.clocked:
+            raise AuroraError(
+                f"{where}: a resample with size goes by its groups; leave clock: {order.clock} out of {side}_order, "
+                "or write match and between in place of size"
+            )
     return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
 
 
@@ -338,9 +355,11 @@ def _gather(
         raise AuroraError(f'{where}: between needs match: "left.Field = right.Field"')
     if isinstance(functions, WindowFunction):
         raise AuroraError(f"{where}: between takes functions of SQL, not {spec['resample']}")
-    between = [str(text) for text in _listed(spec["between"], f"{where}: between")]
-    if len(between) != 2:
-        raise AuroraError(f"{where}: between has two bounds, found {len(between)}")
+    between = spec["between"]
+    if not isinstance(between, list | tuple) or len(between) != 2:
+        raise AuroraError(
+            f'{where}: between has two bounds; write ["left.Begin", "left.End"], found {between}'
+        )
     orders = [
         _order(spec[f"{side}_order"], schema, f"{where}: {side}_order")
         for side, schema in zip(("left", "right"), schemas, strict=True)
@@ -349,11 +368,16 @@ def _gather(
     if spec.get("outer", "left") != "left":
         raise AuroraError(f"{where}: outer is left with between, found '{spec['outer']}'")
     outer = "outer" in spec
-    return Gather.of(functions, str(spec["match"]), between, orders[0], orders[1], left, right, where, outer)
+    bounds = [str(text) for text in between]
+    return Gather.of(functions, str(spec["match"]), bounds, orders[0], orders[1], left, right, where, outer)
 
 
 def _wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     order = _order(spec["order"], schemas[1], f"{where}: order")
+    if order.clocked:
+        raise AuroraError(
+            f"{where}: a wait goes by the tuples of 'for'; leave clock: {order.clock} out of its order"
+        )
     return Wait.of(str(spec["wait"]), order, schemas[0], schemas[1], where)
 
 
@@ -432,10 +456,9 @@ def _order(given: Any, schema: Schema, where: str) -> Order:
     order.check(schema, where)
     if order.clocked:
         amount = given.get("slack", 0)
+        number = isinstance(amount, int | float) and not isinstance(amount, bool)
         # All that is ordered by one clock lags behind it by a distance.
-        _, span = slack(
-            {"value": amount} if isinstance(amount, int) and amount else amount, order.type(schema), where
-        )
+        _, span = slack({"value": amount} if number and amount else amount, order.type(schema), where)
         return Order(on, 0, span, groups, clock)
     tuples, span = slack(given.get("slack", 0), order.type(schema), where)
     if on == ARRIVAL and span is not None:

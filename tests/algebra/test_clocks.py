@@ -373,7 +373,7 @@ def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: st
     ("options", "told"),
     [
         ({"between": ["left.T", "left.U"]}, 'between needs match: "left.Field = right.Field"'),
-        ({"between": ["left.T"], "match": "left.g = right.g"}, "between has two bounds, found 1"),
+        ({"between": ["left.T"], "match": "left.g = right.g"}, "between has two bounds; write"),
         ({"match": "left.g = right.g"}, "a resample needs 'size', or 'match' together with 'between'"),
         ({"between": ["T", "U"], "match": "true", "size": 3}, "a resample has 'size' or 'between', not both"),
         ({"between": ["T", "'x'"], "match": "true"}, "between ''x'' is string, the right's order is int"),

@@ -79,7 +79,9 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
     streams = [network.stream(f"{box}.{port}" if port else box) for box, port in read]
     stream, other = streams[0], streams[-1]
     span, size, advance = draw(st.integers(0, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    named = [(source, "") for source in network.inputs] + [(box, "1") for box in network.boxes if "x" not in box[3:]]
+    named = [(source, "") for source in network.inputs] + [
+        (box, "1") for box in network.boxes if "x" not in box[3:]
+    ]
     named = [source for source in named if "T" in network.stream(source[0]).schema]
     sources, orders = [], []
     for own in read:

@@ -19,6 +19,10 @@ COUNT = 'aggregate: {n: "count(*)"}, from: reports'
 TOP = "from: reports, order: {on: Time}, size: 5"
 SIDES = "left: reports, right: reports"
 ORDERS = "left_order: {on: Time}, right_order: {on: Time}"
+CLOCKS = "left_order: {on: Time, clock: stream}, right_order: {on: Time, clock: stream}"
+BETWEEN = (
+    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, match: "left.Sid = right.Sid", between: BOUNDS}}'
+)
 USER = 'user: "math:sqrt", inputs: {a: reports}'
 
 # A box, and what its fault must say.
@@ -103,6 +107,86 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {n: "Posn"}, from: reports, order: {on: "#"}, size: all}': ("'Posn'", "Sid, Time, Pos"),
     'b: {aggregate: {Time: "Time"}, from: reports, order: {on: Time}, size: all}': ("function Time", "rename it"),
     'b: {aggregate: {Sid: "Sid"}, from: reports, order: {on: "#", group_by: [Sid]}, size: all}': ("function Sid",),
+    # Clocks.
+    f"b: {{{COUNT}, order: {{on: Time, clock: report}}, size: 5}}": (
+        "box b, clock: no input or box is called report (did you mean reports?); there are reports, words, people",
+    ),
+    f"b: {{{COUNT}, order: {{on: Time, clock: words}}, size: 5}}": (
+        "box b: clock words has no field Time; its fields are Word, At, Day, Frac",
+    ),
+    f"b: {{{COUNT}, order: {{on: Time, clock: people}}, size: 5}}": ("box b: clock people is a table; name a stream",),
+    f"b: {{{COUNT}, order: {{on: Time, clock: b}}, size: 5}}": ("box b: the boxes form a loop: b -> b",),
+    f"b: {{{COUNT}, order: {{on: Time, clock: [reports]}}, size: 5}}": (
+        "box b: clock is group, stream or the name of a stream, found '['reports']'",
+    ),
+    f'b: {{{COUNT}, order: {{on: "#", clock: stream}}, size: 5}}': (
+        "box b (from reports): order: clock: stream needs an order field, not '#'; leave the clock out",
+    ),
+    f"b: {{{COUNT}, order: {{on: Time, clock: stream, slack: 10s}}, size: 5}}": ("slack '10s' on a field of type int",),
+    f"b: {{{COUNT}, order: {{on: Time, clock: stream, slack: -1}}, size: 5}}": ("write a whole number of 0 or more",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At, clock: stream, slack: 3}, size: 5s}': (
+        "box b (from words): order: '3' on a timestamp; write a span of time such as 60s",
+    ),
+    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, size: 3}}': (
+        "box b (left reports, right reports): a resample with size goes by its groups",
+        "leave clock: stream out of left_order, or write match and between in place of size",
+    ),
+    "b: {wait: Time, from: reports, for: reports, order: {on: Time, clock: stream}}": (
+        "box b (from reports, for reports): a wait goes by the tuples of 'for'; leave clock: stream out of its order",
+    ),
+    # Sessions.
+    f"b: {{{COUNT}, order: {{on: Time}}}}": ("box b (from reports): an aggregate needs 'size', or for sessions 'gap'",),
+    f"b: {{{COUNT}, order: {{on: Time}}, gapp: 5}}": ("box b: an aggregate has no 'gapp' (did you mean gap?)",),
+    f"b: {{{COUNT}, order: {{on: Time}}, gap: 5, size: 3}}": (
+        "box b (from reports): a session ends by its gap; leave out 'size', or the gap",
+    ),
+    f"b: {{{COUNT}, order: {{on: Time}}, gap: 5, align: true}}": ("leave out 'align', or the gap",),
+    f"b: {{{COUNT}, order: {{on: Time}}, gap: 5s}}": ("gap: '5s' on a field of type int; write a number",),
+    f"b: {{{COUNT}, order: {{on: Time}}, gap: 0}}": ("box b (from reports): gap must be above 0, found 0",),
+    f"b: {{{COUNT}, order: {{on: Time}}, gap: 1.5}}": ("Time counts in whole numbers, found gap 1.5",),
+    f'b: {{{COUNT}, order: {{on: "#"}}, gap: 5}}': ("a gap needs an order field, not '#'",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, gap: 10}': ("write a span of time such as 60s",),
+    'b: {aggregate: {Time: "count(*)"}, from: reports, order: {on: Time}, gap: 10}': ("function Time", "rename it"),
+    # Bounds from the data.
+    BETWEEN.replace("BOUNDS", '["left.Time"]'): (
+        "box b (left reports, right reports): between has two bounds", 'write ["left.Begin", "left.End"]',
+    ),
+    BETWEEN.replace("BOUNDS", "left.Time"): ("between has two bounds", "found left.Time"),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Nope"]'): ("between: unknown field 'Nope'", "Sid, Time, Pos"),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos > 3"]'): ("is boolean", "order is int; cast it"),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"], size: 3'): ("a resample has 'size' or 'between', not both",),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"]').replace("{n:", "{Pos:"): ("name of a left field; rename",),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"]').replace('"left.Sid = right.Sid"', "left.Sid"): (
+        "'left.Sid' is int, a predicate must be boolean",
+    ),
+    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, between: ["left.Time", "left.Pos"]}}': (
+        'between needs match: "left.Field = right.Field"',
+    ),
+    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, match: "true"}}': ("'match' together with 'between'",),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"]').replace(CLOCKS, ORDERS): (
+        "between goes by a clock; write clock: stream or clock: NAME in left_order",
+    ),
+    # Keep, broadcast.
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}}}': ("a join with keep needs 'left_order'",),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}}}': (
+        "box b (left reports, right reports): keep goes by a clock; write clock: stream or clock: NAME in left_order",
+    ),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time}}, {CLOCKS}}}': ("write keep: {left: Field, right: all}, found",),
+    f'b: {{join: "true", {SIDES}, keep: all, {CLOCKS}}}': ("write keep: {left: Field, right: all}, found all",),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, size: 3, {CLOCKS}}}': ("not both",),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Tim, right: all}}, {CLOCKS}}}': ("keep: left: unknown field 'Tim'",),
+    f'b: {{join: "true", {SIDES}, keep: {{left: 5s, right: all}}, {CLOCKS}}}': (
+        "keep: left is a field or an expression", "Time + 5; found '5s'",
+    ),
+    f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: "Pos > 3"}}, {CLOCKS}}}': (
+        "keep: right: 'Pos > 3' is boolean, the other side's order is int; cast it",
+    ),
+    'b: {join: "true", left: reports, right: people, keep: {left: Time, right: all}}': ("is a table; leave keep out",),
+    'b: {join: "true", left: reports, right: people, broadcast: true}': ("is a table; leave broadcast out",),
+    f'b: {{join: "true", {SIDES}, broadcast: true}}': (
+        "box b (left reports, right reports): broadcast goes with asof: true; add that, or leave broadcast out",
+    ),
+    f'b: {{join: "true", {SIDES}, asof: true, broadcast: 3}}': ("broadcast is true or false, found '3'",),
     # Sizes, advances, timeouts.
     f"b: {{{COUNT}, order: {{on: Time}}, size: big}}": ("size: 'big' on a field of type int",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 10s}}": ("size: '10s' on a field of type int",),

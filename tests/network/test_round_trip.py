@@ -147,6 +147,14 @@ ORDERS = st.fixed_dictionaries(
         "group_by": st.lists(st.sampled_from(["Sid", "Name"]), unique=True),
     },
 )
+# An input can be the clock of every box.
+CLOCKED = st.fixed_dictionaries(
+    {"on": st.just("Time"), "clock": st.sampled_from(["stream", "in0"])},
+    optional={
+        "slack": st.one_of(st.integers(0, 5), st.fixed_dictionaries({"value": st.integers(0, 9)})),
+        "group_by": st.lists(st.sampled_from(["Sid", "Name"]), unique=True),
+    },
+)
 FUNCTIONS = st.dictionaries(
     st.sampled_from(["n", "far", "Mean"]),
     st.sampled_from(["count(*)", "max(Pos)", "avg(Pos) + 1", "count(DISTINCT Name)"]),
@@ -187,6 +195,9 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
                 "aggregate",
                 "top",
                 "running",
+                "sessions",
+                "gather",
+                "kept",
                 "join",
                 "lookup",
                 "asof",
@@ -201,6 +212,8 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         "right_order": draw(ORDERS),
         "size": draw(st.integers(0, 60)),
     }
+    clocked = {"left_order": draw(CLOCKED), "right_order": draw(CLOCKED), "name": name}
+    either = draw(st.one_of(ORDERS, CLOCKED))
     if kind == "filter":
         return stream.filter(*draw(st.lists(PREDICATES, min_size=1, max_size=3)), name=name)[
             draw(st.sampled_from(["1", "rest"]))
@@ -210,26 +223,39 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
     if kind == "union":
         return stream.union(other, name=name)
     if kind == "bsort":
-        return stream.bsort(draw(ORDERS), name=name)
+        return stream.bsort(either, name=name)
     if kind == "aggregate":
         options = draw(OPTIONS)
         size = draw(st.integers(1, 60))
-        return stream.aggregate(draw(FUNCTIONS), order=draw(ORDERS), size=size, name=name, **options)
+        return stream.aggregate(draw(FUNCTIONS), order=either, size=size, name=name, **options)
+    if kind == "sessions":
+        return stream.aggregate(draw(FUNCTIONS), order=either, gap=draw(st.integers(1, 60)), name=name)
     if kind == "top":
         size = draw(st.integers(1, 60))
-        return stream.top(draw(TOPS), order=draw(ORDERS), size=size, name=name, **draw(OPTIONS))
+        return stream.top(draw(TOPS), order=either, size=size, name=name, **draw(OPTIONS))
     alone = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
     if kind == "running":
         functions = {**draw(FUNCTIONS), "own": "Pos - first(Pos)"}
         return stream.aggregate(functions, name=name, **{"order": draw(ORDERS), **draw(RUNNING)})
+    if kind == "gather":
+        between = draw(st.sampled_from([["left.Time", "left.Time + 9"], ["Time - 3", "Time"]]))
+        return stream.resample(
+            other, draw(FUNCTIONS), match="left.Sid = right.Sid", between=between, **clocked
+        )
+    if kind == "kept":
+        keep = draw(st.sampled_from([{"left": "Time + 9", "right": "all"}, {"left": "all", "right": "Time"}]))
+        return stream.join(other, "left.Sid = right.Sid", keep=keep, **clocked)
     if kind == "join":
+        orders |= draw(st.sampled_from([{}, {"left_order": clocked["left_order"]}, clocked]))
+        orders.pop("name", None)
         more = draw(st.sampled_from([alone, {"outer": "both"}, {"anti": "right"}]))
         predicate = "left.Sid = right.Sid AND left.Pos > right.Pos"
         return stream.join(other, predicate, name=name, **orders, **more)
     if kind == "lookup":
         return stream.join(table, "left.Sid = right.Sid", name=name, **alone)
     if kind == "asof":
-        return stream.join(other, "left.Sid = right.Sid", name=name, asof=True, **alone)
+        wide = st.fixed_dictionaries({}, optional={"broadcast": st.booleans()})
+        return stream.join(other, "left.Sid = right.Sid", name=name, asof=True, **alone, **draw(wide))
     if kind == "resample":
         return stream.resample(other, draw(FUNCTIONS), name=name, **orders)
     if kind == "wait":
@@ -248,3 +274,20 @@ def test_generated_networks(network: Network) -> None:
     again = from_text(text)
     assert again == network
     assert to_text(again) == text
+
+
+def test_clocks_have_full_names_outside_of_their_group() -> None:
+    text = """
+network: n
+inputs: {a: {schema: "A int"}}
+boxes:
+  g:
+    group:
+      first: {filter: ["A > 1"], from: a}
+      sorted: {bsort: {}, from: a, order: {on: A, clock: first}}
+outputs: {o: {from: g.sorted}}
+"""
+    network = from_text(text)
+    assert network.boxes["g.sorted"].clocks == (Port("g.first", "1"),)
+    assert network.boxes["g.sorted"].spec["order"] == {"on": "A", "clock": "g.first.1"}
+    assert from_text(to_text(network)) == network

@@ -51,16 +51,16 @@ class Network:
         self.pass_on({}, streams, over=True)
         return streams
 
-    def pass_on(
-        self, moment: dict[Source, Phases], streams: dict[Source, list[Row]], over: bool
-    ) -> None:
+    def pass_on(self, moment: dict[Source, Phases], streams: dict[Source, list[Row]], over: bool) -> None:
         for values in self.largest.values():
             values[BEFORE] = values[ITSELF]
         for source in moment:
             self.see(source, moment[source])
         for name, (box, sources) in self.boxes.items():
             made: dict[Source, Phases] = {}
-            for phase, found in enumerate(self.push(name, box, [moment.get(s, ([], [])) for s in sources], over)):
+            for phase, found in enumerate(
+                self.push(name, box, [moment.get(s, ([], [])) for s in sources], over)
+            ):
                 for out in found:
                     made.setdefault((name, out[0]), ([], []))[phase].append(out)
             for source, phases in made.items():
