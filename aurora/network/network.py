@@ -112,7 +112,8 @@ class Stream:
         return self.network.add(name, {**spec, **options})
 
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
-        """Options for a join of two streams: size, left_order, right_order, or asof=True; a table needs none.
+        """Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
+        where every bucket is to have the whole right side; a table needs none.
 
         For what has no partner: outer ("left", "right", "both") or anti ("left", "right").
         """
