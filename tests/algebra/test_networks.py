@@ -294,7 +294,9 @@ def found_by(
 @given(st.data(), ROWS, st.integers(1, 4), st.booleans())
 def test_networks(first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool) -> None:
     network, naive, by_clock = data.draw(networks(first, anywhere=False))
-    wanted = NaiveNetwork(naive, by_clock).run((f"in{side}", row) for side, row in rows)
+    wanted = NaiveNetwork(naive, by_clock, [*SAME]).run(
+        (f"in{side}", {name: row[name] for name in SAME}) for side, row in rows
+    )
     for cut in choose_cuts(rows):
         for source, stream in found_by(network, rows, cut, buckets, fuse).items():
             want = [{name: row[name] for name in SAME} for row in wanted.get(source, [])]

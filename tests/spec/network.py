@@ -1,6 +1,6 @@
 """A network of naive boxes: each arrival goes through the whole of it before the next one comes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +37,11 @@ class Network:
         self,
         boxes: Mapping[str, tuple[Any, list[Source]]],
         clocks: Mapping[str, Clocks] | None = None,
+        fields: Collection[str] = (),
     ) -> None:
+        """Of the rows that boxes give, the `fields` are passed on, or all."""
         self.boxes = boxes
+        self.fields = fields
         self.clocks = clocks or {}
         # The largest T of each stream so far, before the rows of the arrival itself and with them.
         self.largest: dict[Source, list[Any]] = {}
@@ -61,8 +64,9 @@ class Network:
             for phase, found in enumerate(
                 self.push(name, box, [moment.get(s, ([], [])) for s in sources], over)
             ):
-                for out in found:
-                    made.setdefault((name, out[0]), ([], []))[phase].append(out)
+                for port, ts, row in found:
+                    narrow = {field: row[field] for field in self.fields} or row
+                    made.setdefault((name, port), ([], []))[phase].append((port, ts, narrow))
             for source, phases in made.items():
                 self.see(source, phases)
                 streams.setdefault(source, []).extend(out[2] for found in phases for out in found)
