@@ -166,6 +166,8 @@ BOXES: dict[str, tuple[str, ...]] = {
     BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"]').replace(CLOCKS, ORDERS): (
         "between goes by a clock; write clock: stream or clock: NAME in left_order",
     ),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"], outer: right'): ("outer is left with between", "'right'"),
+    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {ORDERS}, size: 3, outer: left}}': ("outer goes with between",),
     # Keep, broadcast.
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}}}': ("a join with keep needs 'left_order'",),
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}}}': (

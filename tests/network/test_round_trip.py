@@ -239,6 +239,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         return stream.aggregate(functions, name=name, **{"order": draw(ORDERS), **draw(RUNNING)})
     if kind == "gather":
         between = draw(st.sampled_from([["left.Time", "left.Time + 9"], ["Time - 3", "Time"]]))
+        clocked |= draw(st.sampled_from([{}, {"outer": "left"}]))
         return stream.resample(
             other, draw(FUNCTIONS), match="left.Sid = right.Sid", between=between, **clocked
         )
