@@ -97,7 +97,13 @@ BOXES = (
     "wait",
 )
 # Where boxes are made, and where those that Spark has columns for are translated.
-KNOW_BOXES = {"network/boxes.py", "network/relations.py", "engine/columns.py"}
+KNOW_BOXES = {
+    "network/boxes.py",
+    "network/joined.py",
+    "network/windowed.py",
+    "network/relations.py",
+    "engine/columns.py",
+}
 
 
 @pytest.mark.parametrize("room", ["network", "engine"])
