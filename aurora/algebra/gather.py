@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +16,16 @@ from aurora.algebra.ordering.admission import with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, pair_predicate
 from aurora.algebra.ordering.progress import Progress, join_progress
+from aurora.algebra.ordering.sides import Tuples
 from aurora.algebra.ordering.values import order_codes, orderable, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
+from aurora.algebra.tuples.arrays import expand, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, brought_forth
+from aurora.algebra.tuples.train import Ints, Mask, Train, brought_forth
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.windows.due import Due
+from aurora.algebra.windows.gathered import Gathered
 from aurora.algebra.windows.reducer import Reducer
 from aurora.errors import AuroraError
 
@@ -217,10 +219,10 @@ class Gather:
         turn.discard("no bounds", int((~bounded).sum()))
         return left.filter(bounded)
 
-    def _waiting(self, new: Train, groups: Groups) -> "_Waiting":
+    def _waiting(self, new: Train, groups: Groups) -> Gathered:
         """The left tuples that wait: those of earlier turns, and the new ones."""
         low, high = (to_values(expression.evaluate(new.rows)) for expression in (self.low, self.high))
-        fresh = _Waiting(
+        fresh = Gathered(
             new,
             groups.numbers[0],
             low,
@@ -231,28 +233,22 @@ class Gather:
             self.reducer.lift_nothing(len(new)),
         )
         stored = groups.rows("left")
-        return fresh if stored is None else _Waiting.concat(_Waiting.load(stored, len(fresh.columns)), fresh)
+        return fresh if stored is None else Gathered.concat(Gathered.load(stored, len(fresh.columns)), fresh)
 
     def _right_tuples(
         self, new: Train, groups: Groups, clocks: list[Progress], turn: Turn
-    ) -> tuple["_Tuples", "_Tuples"]:
+    ) -> tuple[Tuples, Tuples]:
         """The right tuples that are taken in now, and those that were before; what may be needed later stays."""
-        fresh = _Tuples(new, groups.numbers[1])
-        stored = groups.rows("right")
-        old = _Tuples(new.filter(np.zeros(len(new), bool)), fresh.group[:0])
-        if stored is not None:
-            old = _Tuples(Train.unpack(stored[1]), stored[0])
+        fresh = Tuples(new, groups.numbers[1])
+        old = Tuples.load(groups, "right", new)
         if self.reducer.ordered:
             # In the order of their values: each waits until none before it can come.
-            held = groups.rows("held")
-            if held is not None:
-                before = _Tuples(Train.unpack(held[1]), held[0])
-                fresh = _Tuples.concat(before, fresh)
+            fresh = Tuples.concat(Tuples.load(groups, "held", new), fresh)
             value = to_values(fresh.train.rows.column(self.right_order.on))
             waits = (value > clocks[1].after) & (not turn.moment.end)
             fresh.filter(waits).store(groups, "held")
             fresh = fresh.filter(~waits)
-        recent = _Tuples.concat(old, fresh)
+        recent = Tuples.concat(old, fresh)
         stays = self._are_recent(recent.train.rows, clocks[0].after) & (not turn.moment.end)
         recent.filter(stays).store(groups, "right")
         return fresh, old
@@ -262,11 +258,11 @@ class Gather:
         value = to_values(rows.column(self.right_order.on))
         return value >= bound if self._from_left_order else np.ones(len(value), bool)
 
-    def _fold(self, waiting: "_Waiting", fresh: "_Tuples", old: "_Tuples") -> "_Waiting":
+    def _fold(self, waiting: Gathered, fresh: Tuples, old: Tuples) -> Gathered:
         """Takes right tuples into what the left ones have: all the fresh ones, and for new left ones the old too."""
         new = np.flatnonzero(waiting.new)
         one, two = self._match(waiting, np.arange(len(waiting)), fresh), self._match(waiting, new, old)
-        tuples = _Tuples.concat(fresh, old).train
+        tuples = Tuples.concat(fresh, old).train
         left = np.concatenate([one[0], two[0]])
         right = np.concatenate([one[1], two[1] + len(fresh)])
         if len(left) == 0:
@@ -281,7 +277,7 @@ class Gather:
         arguments = self.reducer.arguments(tuples.rows.take(pa.array(right)))
         return waiting.take_in(left, tuples.arrived[right], arguments, self.reducer)
 
-    def _match(self, waiting: "_Waiting", chosen: Ints, tuples: "_Tuples") -> tuple[Ints, Ints]:
+    def _match(self, waiting: Gathered, chosen: Ints, tuples: Tuples) -> tuple[Ints, Ints]:
         """Pairs of the chosen left tuples and right ones of their groups between their bounds."""
         if len(chosen) == 0 or len(tuples) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -295,7 +291,7 @@ class Gather:
         place, owner = expand(low, high)
         return chosen[owner], order[place]
 
-    def _emit(self, closed: "_Waiting", clock: Progress) -> Train:
+    def _emit(self, closed: Gathered, clock: Progress) -> Train:
         if not self.outer:
             closed = closed.filter(closed.count > 0)
         train = closed.train
@@ -307,106 +303,6 @@ class Gather:
         rows = pa.RecordBatch.from_arrays([*train.rows.columns, *values], schema=self.outputs["1"].arrow())
         lines = order_codes(closed.high)[None], _first_field_codes(train.rows)[None]
         return Train(rows, closed.arrived, np.concatenate([keys, *lines]))
-
-
-@dataclass(frozen=True)
-class _Tuples:
-    """Right tuples, and for each the number of its group."""
-
-    train: Train
-    group: Ints
-
-    def __len__(self) -> int:
-        return len(self.group)
-
-    def filter(self, mask: Mask) -> "_Tuples":
-        return self if mask.all() else _Tuples(self.train.filter(mask), self.group[mask])
-
-    @staticmethod
-    def concat(one: "_Tuples", other: "_Tuples") -> "_Tuples":
-        return _Tuples(Train.concat([one.train, other.train]), np.concatenate([one.group, other.group]))
-
-    def store(self, groups: Groups, part: str) -> None:
-        groups.put(part, self.group, self.train.pack())
-
-
-@dataclass(frozen=True)
-class _Waiting:
-    """Left tuples with their bounds, and what they have so far: right tuples, earliest arrival, columns."""
-
-    train: Train
-    group: Ints
-    low: Values
-    high: Values
-    new: Mask
-    count: Ints
-    arrived: Ints
-    columns: list[pa.Array]
-
-    def __len__(self) -> int:
-        return len(self.group)
-
-    def filter(self, mask: Mask) -> "_Waiting":
-        chosen = pa.array(mask)
-        return _Waiting(
-            self.train.filter(mask),
-            self.group[mask],
-            self.low[mask],
-            self.high[mask],
-            self.new[mask],
-            self.count[mask],
-            self.arrived[mask],
-            [column.filter(chosen) for column in self.columns],
-        )
-
-    @staticmethod
-    def concat(one: "_Waiting", other: "_Waiting") -> "_Waiting":
-        arrays = {
-            name: np.concatenate([getattr(one, name), getattr(other, name)])
-            for name in ("group", "low", "high", "new", "count", "arrived")
-        }
-        columns = [pa.concat_arrays(list(both)) for both in zip(one.columns, other.columns, strict=True)]
-        return replace(one, train=Train.concat([one.train, other.train]), columns=columns, **arrays)
-
-    def take_in(self, left: Ints, arrived: Ints, arguments: list[pa.Array], reducer: Reducer) -> "_Waiting":
-        """With tuples for these left ones, which ascend; those come behind what a left one has already."""
-        starts, _ = find_runs(left)
-        touched = left[starts]
-        known = touched[self.count[touched] > 0]
-        owner = np.concatenate([known, left])
-        order = np.argsort(owner, kind="stable")
-        runs, _ = find_runs(owner[order])
-        index = np.arange(len(self))
-        index[touched] = len(self) + np.arange(len(touched))
-        lifted = reducer.lift(arguments, len(left))
-        both = [
-            pa.concat_arrays([a.take(pa.array(known)), b]) for a, b in zip(self.columns, lifted, strict=True)
-        ]
-        merged = reducer.combine([column.take(pa.array(order)) for column in both], runs)
-        columns = [
-            pa.concat_arrays([a, b]).take(pa.array(index)) for a, b in zip(self.columns, merged, strict=True)
-        ]
-        earliest = self.arrived.copy()
-        earliest[touched] = np.minimum(earliest[touched], np.minimum.reduceat(arrived, starts))
-        count = self.count + np.bincount(left, minlength=len(self))
-        return replace(self, count=count, arrived=earliest, columns=columns)
-
-    def store(self, groups: Groups) -> None:
-        hidden = [pa.array(column) for column in (self.low, self.high, self.count, self.arrived)]
-        packed = self.train.pack()
-        # What is behind the last hidden field of a train would be taken for one: so these come first.
-        names = [*(f"#w{i}" for i in range(len(hidden) + len(self.columns))), *packed.schema.names]
-        rows = pa.RecordBatch.from_arrays([*hidden, *self.columns, *packed.columns], names=names)
-        groups.put("left", self.group, rows)
-
-    @staticmethod
-    def load(stored: tuple[Ints, pa.RecordBatch], width: int) -> "_Waiting":
-        group, rows = stored
-        low, high, count, arrived = (rows.column(i).to_numpy() for i in range(4))
-        columns = [rows.column(4 + i) for i in range(width)]
-        rest = rows.select(rows.schema.names[4 + width :])
-        old = np.zeros(len(group), bool)
-        return _Waiting(Train.unpack(rest), group, low, high, old, count, arrived, columns)
 
 
 def _first_field_codes(rows: pa.RecordBatch) -> Ints:

@@ -15,12 +15,12 @@ from aurora.algebra.ordering.admission import with_order_value
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, joined_schema, pair_predicate
 from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.sides import Tuples
 from aurora.algebra.ordering.values import least, orderable, to_values
-from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values
+from aurora.algebra.tuples.train import Ints, Train, Values
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
@@ -135,9 +135,9 @@ class KeptJoin:
             for side in (0, 1)
         }
         groups = turn.state.groups("tuples", names[0], *streams, sweep=sweep)
-        old = [_Tuples.load(side, new[side], groups) for side in (0, 1)]
-        fresh = [_Tuples(new[side], groups.numbers[side]) for side in (0, 1)]
-        every = [_Tuples.concat(old[side], fresh[side]) for side in (0, 1)]
+        old = [Tuples.load(groups, SIDES[side], new[side]) for side in (0, 1)]
+        fresh = [Tuples(new[side], groups.numbers[side]) for side in (0, 1)]
+        every = [Tuples.concat(old[side], fresh[side]) for side in (0, 1)]
         found = [
             self._pairs(fresh[0], every[1], clocks),
             self._pairs(old[0], fresh[1], clocks),
@@ -169,7 +169,7 @@ class KeptJoin:
         limits[valid] = to_values(column.filter(pa.array(valid)))
         return limits
 
-    def _pairs(self, lefts: "_Tuples", rights: "_Tuples", clocks: list[Progress]) -> Train:
+    def _pairs(self, lefts: Tuples, rights: Tuples, clocks: list[Progress]) -> Train:
         """All matches, each at the place of the one that came later, then of the other."""
         left, right = lefts.train, rights.train
         i, j = _match(lefts.group, rights.group)
@@ -195,31 +195,6 @@ class KeptJoin:
         arrived = np.minimum(left.arrived[i], right.arrived[j])
         # The line that names the input is the same for all partners.
         return Train(rows, arrived, np.concatenate([cause, np.delete(partner, 1, axis=0)]))
-
-
-@dataclass(frozen=True)
-class _Tuples:
-    """Tuples of one side, and for each the number of its group."""
-
-    train: Train
-    group: Ints
-
-    def filter(self, mask: Mask) -> "_Tuples":
-        return self if mask.all() else _Tuples(self.train.filter(mask), self.group[mask])
-
-    @staticmethod
-    def load(side: int, like: Train, groups: Groups) -> "_Tuples":
-        stored = groups.rows(SIDES[side])
-        if stored is None:
-            return _Tuples(like.filter(np.zeros(len(like), bool)), np.empty(0, np.int64))
-        return _Tuples(Train.unpack(stored[1]), stored[0])
-
-    @staticmethod
-    def concat(one: "_Tuples", other: "_Tuples") -> "_Tuples":
-        return _Tuples(Train.concat([one.train, other.train]), np.concatenate([one.group, other.group]))
-
-    def store(self, groups: Groups, part: str) -> None:
-        groups.put(part, self.group, self.train.pack())
 
 
 def _match(left: Ints, right: Ints) -> tuple[Ints, Ints]:

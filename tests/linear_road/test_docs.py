@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from aurora import from_text
 from aurora.cli import linear_road_demo, linear_road_history
 from aurora.cli.commands import app
 from aurora.linear_road import drive as driver
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history_generator import make_history
+from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.rivals.server import find_server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -134,7 +136,7 @@ def test_the_rivals(desk):
 
 
 def test_a_run_of_the_whole(desk):
-    demo, fast, realtime = commands(OWN)[:3]
+    demo, fast, realtime = commands(OWN)[1:4]
     # On a busy machine some answers are late, but none is wrong.
     assert re.search(r"right: [\d,]+ tuples", called(desk, demo, 0, 1))
     outputs = json.loads((desk / "demo" / "run" / "output.validation.json").read_text())["outputs"]
@@ -149,7 +151,7 @@ def test_a_run_of_the_whole(desk):
 
 
 def test_the_rating(desk):
-    (rate,) = commands(OWN)[3:]
+    (rate,) = commands(OWN)[4:]
     assert re.search(r"^L = [01] \(", called(desk, rate), re.MULTILINE)
     (trial,) = json.loads((desk / "rating" / "rating.json").read_text())["trials"]
     assert trial["expressways"] == 1 and trial["tuples_per_s"] > 0
@@ -158,5 +160,9 @@ def test_the_rating(desk):
 def test_the_boxes_of_the_network(desk):
     explain = re.search(r"^`(aurora explain \S+)`", OWN, re.MULTILINE)[1]
     told = called(desk, explain)
-    boxes = re.findall(r"^\| `(road|past)\.(\w+)`", OWN, re.MULTILINE)
-    assert boxes and [box for box in boxes if ".".join(box) not in told] == []
+    groups = re.findall(r"^\| `(cars|segments|accidents|tolls|accounts|past)`", OWN, re.MULTILINE)
+    assert len(groups) == 6 and [group for group in groups if f" {group}." not in told] == []
+
+
+def test_the_network_is_printed_as_it_is(desk):
+    assert from_text(called(desk, commands(OWN)[0])) == linear_road()

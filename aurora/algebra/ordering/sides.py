@@ -24,6 +24,24 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.group)
 
+    def filter(self, mask: Mask) -> "Tuples":
+        return self if mask.all() else Tuples(self.train.filter(mask), self.group[mask])
+
+    @staticmethod
+    def concat(one: "Tuples", other: "Tuples") -> "Tuples":
+        return Tuples(Train.concat([one.train, other.train]), np.concatenate([one.group, other.group]))
+
+    @staticmethod
+    def load(groups: Groups, part: str, like: Train) -> "Tuples":
+        """What is kept of the groups under this name; `like` is a train of the same fields."""
+        stored = groups.rows(part)
+        if stored is None:
+            return Tuples(like.filter(np.zeros(len(like), bool)), np.empty(0, np.int64))
+        return Tuples(Train.unpack(stored[1]), stored[0])
+
+    def store(self, groups: Groups, part: str) -> None:
+        groups.put(part, self.group, self.train.pack())
+
 
 @dataclass(frozen=True)
 class Side:
