@@ -16,7 +16,7 @@ test: $(READY)
 	@scripts/run-tests $(BIN)/python
 
 test-fast: $(READY)
-	@$(BIN)/python -m pytest -m "not spark"
+	@$(BIN)/python -m pytest -m "not spark" -n 2 --dist loadfile
 
 check: $(READY)
 	@$(BIN)/ruff check .
