@@ -12,12 +12,12 @@ import pyarrow as pa
 from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
-from aurora.algebra.ordering.admission import with_order_value
+from aurora.algebra.ordering.admission import are_in_order, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, pair_predicate
 from aurora.algebra.ordering.progress import Progress, join_progress
 from aurora.algebra.ordering.sides import Tuples
-from aurora.algebra.ordering.values import order_codes, orderable, to_values
+from aurora.algebra.ordering.values import comparable, order_codes, orderable, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, first_not_before, value_order
@@ -200,12 +200,11 @@ class Gather:
     def _admit(self, side: int, train: Train, clock: Progress, turn: Turn) -> Train:
         """The tuples of a side that are in order, as they came; what P wants equal and is null matches nothing."""
         value = to_values(train.rows.column(self._orders[side].on))
-        late = value < clock.at(train.keys[0])
-        turn.discard("out of order", int(late.sum()))
+        in_order = are_in_order(train, value, clock, turn)
         if side == 0 and self.outer:
             # What P wants equal and is null has no right tuples, but comes out.
-            return train.filter(~late)
-        return train.filter(~late & are_complete(train.rows, self._pairing_fields(side)))
+            return train.filter(in_order)
+        return train.filter(in_order & are_complete(train.rows, self._pairing_fields(side)))
 
     def _with_bounds(self, left: Train, turn: Turn) -> Train:
         """Leaves out the left tuples that have no bounds: null, NaN."""
@@ -319,9 +318,7 @@ def _first_field_codes(rows: pa.RecordBatch) -> Ints:
 def _bound(text: str, left: Schema, kind: pa.DataType, where: str) -> Expression:
     """An expression over the left tuple, in the type of the right's order."""
     expression = Expression.parse(re.sub(r"\bleft\.", "", text), left, f"{where}: between")
-    if not orderable(expression.type) or (
-        expression.type != kind and not (pa.types.is_integer(expression.type) and pa.types.is_integer(kind))
-    ):
+    if not (orderable(expression.type) and comparable(expression.type, kind)):
         raise AuroraError(
             f"{where}: between '{text}' is {type_name(expression.type)}, the right's order is {type_name(kind)}; "
             "cast it, or take another field"

@@ -11,12 +11,12 @@ import pyarrow as pa
 from aurora.algebra.expressions import Expression
 from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_sides, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
-from aurora.algebra.ordering.admission import with_order_value
+from aurora.algebra.ordering.admission import are_in_order, with_order_value
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, joined_schema, pair_predicate
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.sides import Tuples
-from aurora.algebra.ordering.values import least, orderable, to_values
+from aurora.algebra.ordering.values import comparable, least, orderable, to_values
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.schema import Schema
@@ -150,9 +150,9 @@ class KeptJoin:
     def _admit(self, side: int, train: Train, clock: Progress, turn: Turn) -> Train:
         """The tuples of a side that are in order; what P wants equal and is null matches nothing."""
         train = with_order_value(train, self._orders[side].on, turn)
-        late = to_values(train.rows.column(self._orders[side].on)) < clock.at(train.keys[0])
-        turn.discard("out of order", int(late.sum()))
-        return train.filter(~late & are_complete(train.rows, self._pairing_fields(side)))
+        value = to_values(train.rows.column(self._orders[side].on))
+        in_order = are_in_order(train, value, clock, turn)
+        return train.filter(in_order & are_complete(train.rows, self._pairing_fields(side)))
 
     def _limits(self, side: int, rows: pa.RecordBatch) -> Values:
         """How far the other side's clock may come while these are kept; a null limit keeps nothing."""
@@ -209,8 +209,7 @@ def _match(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 def _limit(text: str, schema: Schema, kind: pa.DataType, where: str) -> Expression:
     expression = Expression.parse(text, schema, where)
-    whole = pa.types.is_integer(expression.type) and pa.types.is_integer(kind)
-    if not orderable(expression.type) or (expression.type != kind and not whole):
+    if not (orderable(expression.type) and comparable(expression.type, kind)):
         raise AuroraError(
             f"{where}: '{text}' is {type_name(expression.type)}, the other side's order is {type_name(kind)}; "
             "cast it, or take another field"

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import Clock
+from aurora.algebra.ordering.values import comparable
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError, did_you_mean
@@ -228,7 +227,7 @@ class Network:
             raise AuroraError(
                 f"{where}: clock {port} has no field {clock.field}; its fields are {', '.join(schema.names)}"
             )
-        if not _comparable(schema[clock.field], own):
+        if not comparable(schema[clock.field], own):
             raise AuroraError(
                 f"{where}: clock {port}: {clock.field} is {type_name(schema[clock.field])} there and "
                 f"{type_name(own)} here; cast one with a map"
@@ -353,10 +352,6 @@ class Network:
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _comparable(one: pa.DataType, other: pa.DataType) -> bool:
-    return bool(one == other or (pa.types.is_integer(one) and pa.types.is_integer(other)))
 
 
 def _listed(names: Sequence[str]) -> list[str]:

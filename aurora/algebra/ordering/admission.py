@@ -15,7 +15,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import stable_order, starts_of, value_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values
 
-__all__ = ["Admitted", "Bounds", "admit", "out_of_order", "read_bounds", "with_order_value"]
+__all__ = ["Admitted", "Bounds", "admit", "are_in_order", "out_of_order", "read_bounds", "with_order_value"]
 
 # The bound of each group, and whether it has one.
 Bounds = tuple[Values, Mask]
@@ -116,13 +116,19 @@ def admit(
     )
 
 
+def are_in_order(train: Train, value: Values, clock: Progress, turn: Turn) -> Mask:
+    """Which tuples the clock had not passed when they came; the others are counted."""
+    late = value < clock.at(train.keys[0])
+    turn.discard("out of order", int(late.sum()))
+    return ~late
+
+
 def _admit_by_clock(
     train: Train, groups: Groups, group: Ints, value: Values, turn: Turn, clock: Progress
 ) -> Admitted:
-    late = value < clock.at(train.keys[0])
-    turn.discard("out of order", int(late.sum()))
-    if late.any():
-        train, group, value = train.filter(~late), group[~late], value[~late]
+    in_order = are_in_order(train, value, clock, turn)
+    if not in_order.all():
+        train, group, value = train.filter(in_order), group[in_order], value[in_order]
     sequence = stable_order(group)
     train, group, value = train.take(sequence), group[sequence], value[sequence]
     bound = clock.at(train.keys[0] + 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.ordering.values import orderable
+from aurora.algebra.ordering.values import comparable, orderable
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct, type_name
 from aurora.errors import AuroraError
@@ -96,7 +96,7 @@ def check_reach(size: Any, left: tuple[Order, Schema], right: tuple[Order, Schem
     if ARRIVAL in (left[0].on, right[0].on):
         raise AuroraError(f"{where}: needs order fields that can be compared, not '#'")
     one, two = (order.type(schema) for order, schema in (left, right))
-    if one != two and not (pa.types.is_integer(one) and pa.types.is_integer(two)):
+    if not comparable(one, two):
         raise AuroraError(
             f"{where}: left order {left[0].on} is {type_name(one)}, right order {right[0].on} is "
             f"{type_name(two)}: they cannot be compared; cast one with a map"

@@ -10,6 +10,7 @@ from aurora.algebra.tuples.train import Ints, Mask, Values
 
 __all__ = [
     "beyond",
+    "comparable",
     "from_values",
     "has_room_below",
     "least",
@@ -30,6 +31,11 @@ def orderable(kind: pa.DataType) -> bool:
         or pa.types.is_timestamp(kind)
         or pa.types.is_date(kind)
     )
+
+
+def comparable(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether values of two order fields lie on one line: whole numbers of any width, else one type."""
+    return bool(one == other or (pa.types.is_integer(one) and pa.types.is_integer(other)))
 
 
 def to_values(column: pa.Array) -> Values:
