@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from aurora.algebra.user import caused
     from aurora.algebra.windows.reducer import WindowFunction
     from aurora.engine.columns import columns
-    from aurora.engine.commit import BatchReport
     from aurora.engine.controls import Controls
-    from aurora.engine.running import Result, Running, Statistics, run, start
     from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
     from aurora.engine.sinks.sink import Sink
@@ -29,7 +27,10 @@ if TYPE_CHECKING:
     from aurora.engine.sources.memory import Memory
     from aurora.engine.sources.paced import Paced
     from aurora.engine.sources.source import Cursor, Piece, Portion, Reject, Source
+    from aurora.engine.spark_run import Result
+    from aurora.engine.statistics import BatchReport, Statistics
     from aurora.errors import AuroraError
+    from aurora.history.running import Running, run, start
     from aurora.network.network import Network, Stream
     from aurora.network.text import from_text, read_network, to_text, write_network
 
@@ -73,7 +74,7 @@ __all__ = [
 # Workers load the algebra alone, not Spark and the parser: each name is imported when it is first asked for.
 _HOMES = {
     "AuroraError": "aurora.errors",
-    "BatchReport": "aurora.engine.commit",
+    "BatchReport": "aurora.engine.statistics",
     "Controls": "aurora.engine.controls",
     "Cursor": "aurora.engine.sources.source",
     "Groups": "aurora.algebra.state.groups",
@@ -84,14 +85,14 @@ _HOMES = {
     "Piece": "aurora.engine.sources.source",
     "Portion": "aurora.engine.sources.source",
     "Reject": "aurora.engine.sources.source",
-    "Result": "aurora.engine.running",
-    "Running": "aurora.engine.running",
+    "Result": "aurora.engine.spark_run",
+    "Running": "aurora.history.running",
     "Schema": "aurora.algebra.tuples.schema",
     "Settings": "aurora.engine.settings",
     "Sink": "aurora.engine.sinks.sink",
     "Source": "aurora.engine.sources.source",
     "State": "aurora.algebra.state.state",
-    "Statistics": "aurora.engine.running",
+    "Statistics": "aurora.engine.statistics",
     "Stream": "aurora.network.network",
     "TextSink": "aurora.engine.sinks.text",
     "Train": "aurora.algebra.tuples.train",
@@ -102,8 +103,8 @@ _HOMES = {
     "from_text": "aurora.network.text",
     "json_lines": "aurora.engine.sinks.encode",
     "read_network": "aurora.network.text",
-    "run": "aurora.engine.running",
-    "start": "aurora.engine.running",
+    "run": "aurora.history.running",
+    "start": "aurora.history.running",
     "to_text": "aurora.network.text",
     "write_network": "aurora.network.text",
 }

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from aurora import Network, Settings, run
-from aurora.engine.commit import BatchReport
+from aurora.engine.statistics import BatchReport
 from aurora.engine.spark.session import spark_session
 from benchmarks.clock import best_of, show
 from benchmarks.data import readings

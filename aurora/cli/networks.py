@@ -13,9 +13,10 @@ from aurora.cli.progress import RunWatch
 from aurora.engine.explain import describe_network, describe_stages
 from aurora.engine.plan import plan_network
 from aurora.engine.query import explain_plan
-from aurora.engine.running import Result, run
 from aurora.engine.settings import Settings
+from aurora.engine.spark_run import Result
 from aurora.errors import AuroraError
+from aurora.history.running import run
 from aurora.network.text import read_network
 
 __all__ = ["check", "explain", "run_network"]

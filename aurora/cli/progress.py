@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from aurora.engine.commit import BatchReport
+from aurora.engine.statistics import BatchReport
 
 __all__ = ["RunWatch"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
-from aurora.engine.commit import BatchReport, Commits
+from aurora.engine.commit import Commits
 from aurora.engine.locks import Locks, lock_beside
 from aurora.engine.paths import Read, Written, check_local, check_places, survey
 from aurora.engine.plan import Plan, plan_network
@@ -24,6 +24,7 @@ from aurora.engine.sources.receivers import Receiver
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
+from aurora.engine.statistics import BatchReport
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError

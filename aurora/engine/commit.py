@@ -4,9 +4,9 @@ import json
 import os
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +17,13 @@ from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK
-from aurora.engine.sinks.sink import Sink, StagingSink, sink_key
+from aurora.engine.sinks.sink import Sink, StagingSink, publish, sink_key
+from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
-from aurora.engine.wagons import Lane, output_lane, read_moment
+from aurora.engine.wagons import TAPPED, Lane, output_lane, read_moment, read_tap
 from aurora.errors import AuroraError
 
-__all__ = ["BatchReport", "Commits", "Totals"]
-
-
-@dataclass(frozen=True)
-class BatchReport:
-    """One committed batch, for whoever watches the run; `places` are the cursors that the inputs have reached.
-
-    `taken` are the tuples that each box has had since the beginning, `seconds` those since this run started.
-    """
-
-    batch: int
-    rows: dict[str, int]
-    rejected: int
-    state_bytes: int
-    places: dict[str, Any]
-    taken: dict[str, int]
-    seconds: float
-    end: bool
-    controls: Controls = field(default_factory=Controls)
+__all__ = ["Commits"]
 
 
 class Commits:
@@ -82,7 +65,7 @@ class Commits:
             content = payload.as_buffer() if lane <= Lane.OUTPUTS else payload.as_py()
             by_lane.setdefault(lane, []).append(content)
         totals = self.totals.copy()
-        rows = self._write(batch, by_lane, totals)
+        rows, arrived = self._write(batch, by_lane, totals)
         rejected = rows.pop(REJECTS_SINK, 0)
         counts = [json.loads(payload) for payload in by_lane.get(Lane.COUNTS, [])]
         for count in counts:
@@ -90,17 +73,33 @@ class Commits:
         totals.rows.update(rows)
         totals.rejected += rejected
         totals.batch = batch
-        totals.end = any(read_moment(payload).end for payload in by_lane.get(Lane.MOMENT, []))
+        totals.end = any(read_moment(payload)[0].end for payload in by_lane.get(Lane.MOMENT, []))
         totals.places = json.loads(by_lane[Lane.PLACES][0])
         self._store(totals)
         self.totals = totals
+        for name in rows:
+            if name in self._sinks:
+                publish(self._sinks[name], totals.notes[sink_key(name, self._sinks[name])])
         if self._watch is not None:
             controls = Controls.from_json(json.loads(by_lane[Lane.CONTROLS][0]))
-            state = sum(box["state"] for count in counts for box in count.values())
-            seconds = time.monotonic() - self._started
-            taken = dict(totals.taken)
+            states: Counter[str] = Counter()
+            for count in counts:
+                states.update({name: box["state"] for name, box in count.items()})
             self._watch(
-                BatchReport(batch, rows, rejected, state, totals.places, taken, seconds, totals.end, controls)
+                BatchReport(
+                    batch,
+                    rows,
+                    rejected,
+                    states.total(),
+                    totals.places,
+                    dict(totals.taken),
+                    time.monotonic() - self._started,
+                    totals.end,
+                    controls,
+                    dict(states),
+                    _delays(rows, arrived),
+                    _shown(by_lane.get(Lane.TAPS, [])),
+                )
             )
 
     def _store(self, totals: Totals) -> None:
@@ -109,12 +108,16 @@ class Commits:
         except OSError as fault:
             raise cannot_write(self._note, fault) from None
 
-    def _write(self, batch: int, by_lane: dict[int, list[Any]], totals: Totals) -> dict[str, int]:
-        """Puts everything into the sinks and on the disk; gives the number of rows by sink."""
+    def _write(
+        self, batch: int, by_lane: dict[int, list[Any]], totals: Totals
+    ) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """Puts everything into the sinks and on the disk; gives the number of rows by sink, and some arrival times."""
         rows: dict[str, int] = {}
+        arrived: dict[str, list[int]] = {}
         written: dict[str, Sink] = {}
         for name, train in self._trains(by_lane):
             rows[name] = len(train)
+            arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
                 with _told(name, sink):
                     key = sink_key(name, sink)
@@ -125,6 +128,7 @@ class Commits:
             sink = self._sinks[name]
             assert isinstance(sink, StagingSink)
             rows[name] = sum(part["rows"] for part in parts)
+            arrived[name] = [moment for part in parts for moment in part["arrived"]]
             with _told(name, sink):
                 key = sink_key(name, sink)
                 totals.notes[key] = sink.take(batch, [part["part"] for part in parts], totals.notes[key])
@@ -132,7 +136,7 @@ class Commits:
         for key, sink in written.items():
             with _told(key, sink):
                 sink.sync()
-        return rows
+        return rows, arrived
 
     def _trains(self, by_lane: dict[int, list[Any]]) -> Iterator[tuple[str, Train]]:
         """What came as rows: by output, and what was rejected, by source, file and line."""
@@ -159,6 +163,24 @@ def _parts_by_output(by_lane: dict[int, list[Any]]) -> dict[str, list[dict[str, 
     for part in sorted(parts, key=lambda part: (part["first"], json.dumps(part["part"]))):
         found.setdefault(part["output"], []).append(part)
     return found
+
+
+def _shown(taps: list[bytes]) -> dict[str, pa.RecordBatch]:
+    """The last tuples of each stream that somebody looks at."""
+    found: dict[str, list[Train]] = {}
+    for name, train in map(read_tap, taps):
+        found.setdefault(name, []).append(train)
+    arranged = {name: Train.concat(trains).arrange().rows for name, trains in found.items()}
+    return {name: rows.slice(max(rows.num_rows - TAPPED, 0)) for name, rows in arranged.items()}
+
+
+def _delays(rows: Mapping[str, int], arrived: Mapping[str, list[int]]) -> dict[str, Delays]:
+    now = time.time_ns() // 1_000_000
+    return {
+        name: Delays(number, tuple(max(now - moment, 0) for moment in arrived[name]))
+        for name, number in rows.items()
+        if number
+    }
 
 
 @contextmanager

@@ -13,12 +13,13 @@ class Controls:
     """Under what a batch is made. A batch that is run again obeys its own, whatever has been set since.
 
     `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
-    first `until` ones.
+    first `until` ones. Of the streams in `taps` somebody looks at a few tuples of each batch.
     """
 
     rows: int | None = None
     paused: bool = False
     until: int = 0
+    taps: tuple[str, ...] = ()
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""
@@ -30,7 +31,8 @@ class Controls:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Controls":
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in content.items() if name in known})
+        given = {name: value for name, value in content.items() if name in known}
+        return cls(**{**given, "taps": tuple(given.get("taps", ()))})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ class Settings:
     """How to run; the result depends on none of it.
 
     A batch takes about `batch_seconds` and at most `batch` rows of each input. Unless given, it is a second for live
-    sources, and stored files come in the longest trains. `log` is where Spark's log goes if Spark is started here.
+    sources, and stored files come in the longest trains. `log` is where Spark's log goes if Spark is started here. A
+    `home` is a folder for all that belongs to the run; the run can then be talked to while it lasts.
     """
 
     master: str | None = None
@@ -27,10 +28,13 @@ class Settings:
     rejects: str | None = None
     batch_seconds: float | None = None
     log: str | None = None
+    home: str | None = None
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:
             raise AuroraError(f"a batch takes more than 0 seconds, found {self.batch_seconds:g}")
+        if self.home is not None and self.checkpoint is not None:
+            raise AuroraError("a home has the checkpoint in it: give a home or a checkpoint, not both")
 
 
 def cores_of(master: str | None) -> int:

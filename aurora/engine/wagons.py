@@ -20,9 +20,10 @@ from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.stage import BoxCounts, departures
+from aurora.engine.statistics import sample_arrivals
 from aurora.network.network import Port
 
-__all__ = ["SINKS", "Job", "Lane", "Wagon", "output_lane", "read_moment", "to_arrow"]
+__all__ = ["SINKS", "TAPPED", "Job", "Lane", "Wagon", "output_lane", "read_moment", "read_tap", "to_arrow"]
 
 ARROW = pa.schema(
     [("bucket", pa.int32()), ("stage", pa.int32()), ("lane", pa.int32()), ("payload", pa.binary())]
@@ -38,6 +39,7 @@ class Lane(IntEnum):
     PARTS = -4
     PLACES = -5
     CONTROLS = -6
+    TAPS = -7
     OUTPUTS = -10
 
 
@@ -45,6 +47,8 @@ class Lane(IntEnum):
 SINKS = 1_000_000
 # A longer train goes in several wagons: what is packed is held in memory several times, here and in Java.
 PIECE = 1 << 17
+# So many tuples of a stream that somebody looks at are shown of each batch, at most.
+TAPPED = 100
 
 
 def output_lane(number: int) -> int:
@@ -93,9 +97,20 @@ class Job:
                 label, SINKS, Lane.COUNTS, _json({name: _counts(count) for name, count in counts.items()})
             )
 
-    def moments(self, stage: int, moment: Moment) -> Iterator[Wagon]:
+    def tap_wagons(
+        self, number: int, here: Mapping[Port | Entry, Train], taps: Iterable[str], label: int
+    ) -> Iterator[Wagon]:
+        """The last tuples of the streams that somebody looks at, where they are made."""
+        for name in taps:
+            port = next((port for port in self.plan.made_in if str(port) == name), None)
+            train = None if port is None or self.plan.made_in[port] != number else here.get(port)
+            if train is not None and len(train):
+                shown = train.slice(max(len(train) - TAPPED, 0), TAPPED)
+                yield Wagon(label, SINKS, Lane.TAPS, name.encode() + b"\0" + shown.to_bytes())
+
+    def moments(self, stage: int, moment: Moment, taps: Iterable[str] = ()) -> Iterator[Wagon]:
         """The moment for each bucket of a stage; behind the last stage, once, for the sinks."""
-        payload = _json({"now": moment.now, "before": moment.before, "end": moment.end})
+        payload = _json({"now": moment.now, "before": moment.before, "end": moment.end, "taps": list(taps)})
         if stage >= len(self.plan.stages):
             yield Wagon(0, SINKS, Lane.MOMENT, payload)
         else:
@@ -103,8 +118,16 @@ class Job:
                 yield Wagon(label, stage, Lane.MOMENT, payload)
 
 
-def read_moment(payload: bytes) -> Moment:
-    return Moment(**json.loads(payload))
+def read_moment(payload: bytes) -> tuple[Moment, tuple[str, ...]]:
+    """The moment of a batch, and the streams that somebody looks at."""
+    content = json.loads(payload)
+    taps = tuple(content.pop("taps"))
+    return Moment(**content), taps
+
+
+def read_tap(payload: bytes) -> tuple[str, Train]:
+    name, _, data = payload.partition(b"\0")
+    return name.decode(), Train.from_bytes(data)
 
 
 def to_arrow(wagons: Iterable[Wagon]) -> pa.RecordBatch:
@@ -132,7 +155,8 @@ def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
         part = sink.stage(train.rows, train.arrived)
     except OSError as fault:
         raise cannot_write(sink.place or name, fault) from None
-    return {"output": name, "rows": len(train), "first": int(train.keys[0, 0]), "part": part}
+    arrived = sample_arrivals(train.arrived)
+    return {"output": name, "rows": len(train), "first": int(train.keys[0, 0]), "part": part, "arrived": arrived}
 
 
 def _counts(count: BoxCounts) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Result
 from aurora.cli import main as cli
-from aurora.engine.commit import Totals
+from aurora.engine.totals import Totals
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 BORDER = EXAMPLES / "05_border_watch" / "network.yaml"
@@ -44,7 +44,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("Spark was started for a fault that shows before")
 
-    monkeypatch.setattr("aurora.engine.running.spark_session", refuse)
+    monkeypatch.setattr("aurora.engine.spark_run.spark_session", refuse)
 
 
 @pytest.mark.usefixtures("no_spark")

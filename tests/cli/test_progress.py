@@ -3,7 +3,7 @@
 import pytest
 
 from aurora.cli.progress import RunWatch
-from aurora.engine.commit import BatchReport
+from aurora.engine.statistics import BatchReport
 
 
 def test_a_plain_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:

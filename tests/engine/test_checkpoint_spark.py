@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aurora import AuroraError, Settings, TextSink, run
 from aurora.engine.binding import Bound
-from aurora.engine.running import Running
+from aurora.engine.spark_run import SparkRun
 from tests.engine.without_spark import base, files
 
 ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(20))
@@ -76,9 +76,9 @@ def test_a_batch_that_comes_when_the_run_is_stopped_is_left_to_the_next(
     """If it were passed over in peace, Spark would count it as done, and its rows were lost."""
     (tmp_path / "r.csv").write_text(ROWS)
     sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"}
-    take, refused = Running._take, []
+    take, refused = SparkRun._take, []
 
-    def stopped_at_the_second(self: Running, batch: DataFrame, number: int) -> None:
+    def stopped_at_the_second(self: SparkRun, batch: DataFrame, number: int) -> None:
         if number == 1:
             self._stopped.set()
         try:
@@ -88,7 +88,7 @@ def test_a_batch_that_comes_when_the_run_is_stopped_is_left_to_the_next(
             raise
 
     with monkeypatch.context() as patch:
-        patch.setattr(Running, "_take", stopped_at_the_second)
+        patch.setattr(SparkRun, "_take", stopped_at_the_second)
         result = run(base(), sources, sinks, Settings(batch=5))
     assert refused == [1] and not result.ended and result.totals.batch == 0
     assert run(base(), sources, sinks, Settings(batch=5)).ended

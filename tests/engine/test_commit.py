@@ -13,7 +13,7 @@ import pytest
 from aurora import AuroraError, Settings
 from aurora.engine import durable
 from aurora.engine.binding import Bound
-from aurora.engine.commit import BatchReport
+from aurora.engine.statistics import BatchReport
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.rejects import RejectsSink
 from aurora.engine.sinks.text import TextSink

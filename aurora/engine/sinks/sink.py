@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
 
-__all__ = ["Note", "Sink", "StagingSink", "is_shared", "sink_key"]
+__all__ = ["Note", "Sink", "StagingSink", "is_shared", "publish", "sink_key"]
 
 # How far a sink has come: plain JSON, kept with the batch that it tells of.
 Note = Any
@@ -16,7 +16,8 @@ Note = Any
 class Sink(Protocol):
     """What a network may write to; one of your own is given to `run` as an object.
 
-    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back.
+    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back. A sink
+    may have one method more, `publish(note)`, called when the batch of a note counts.
     """
 
     @property
@@ -67,6 +68,13 @@ class StagingSink(Sink, Protocol):
 def is_shared(sink: Sink) -> bool:
     """Whether others may write to the same place: only what says so."""
     return bool(getattr(sink, "shared", False))
+
+
+def publish(sink: Sink, note: Note) -> None:
+    """Tells the sink, if it wants to know, that the batch of this note counts."""
+    told = getattr(sink, "publish", None)
+    if callable(told):
+        told(note)
 
 
 def sink_key(name: str, sink: Sink) -> str:

@@ -8,9 +8,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from aurora.engine.running import run
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import LIGHT_JAVA, spark_session
+from aurora.engine.spark_run import start_run
 from aurora.network.network import Network
 
 __all__ = ["main"]
@@ -57,7 +57,8 @@ def _network(folder: Path) -> None:
     )
     network.output("sums", sums)
     sink = {"sums": f"csv:{folder / 'sums.csv'}"}
-    run(network, {"rows": f"csv:{folder / 'rows.csv'}"}, sink, Settings(batch=300))
+    with start_run(network, {"rows": f"csv:{folder / 'rows.csv'}"}, sink, Settings(batch=300)) as run:
+        run.wait()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,15 @@ from aurora.engine.spark.java import class_archive, spark_home
 from aurora.engine.spark.master import check_master, check_reachable, same_master
 from aurora.errors import AuroraError
 
-__all__ = ["LIGHT_JAVA", "java_ended", "keep_log", "log_path", "own_session", "spark_session"]
+__all__ = [
+    "LIGHT_JAVA",
+    "NETWORK_POOL",
+    "QUERY_POOL",
+    "java_ended", "keep_log",
+    "log_path",
+    "own_session",
+    "spark_session",
+]
 
 # What each session has for itself.
 SESSION = {
@@ -51,9 +59,12 @@ SHARED = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "aurora.engine.spark.daemon",
     "spark.driver.memory": "4g",
+    "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": f"file://{os.path.join(os.path.dirname(__file__), 'pools.xml')}",
     "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "aurora-warehouse"),
 }
-
+# Tasks of a network go first; those of queries that are attached to it take what it leaves.
+NETWORK_POOL, QUERY_POOL = "network", "queries"
 
 JAVA = "spark.driver.extraJavaOptions"
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.

@@ -29,6 +29,7 @@ def make_stop(
 ) -> Iterator[pd.DataFrame]:
     """`rows` are the wagons of the bucket `label`, `values` Spark's map of its state."""
     moment: Moment | None = None
+    taps: tuple[str, ...] = ()
     arrived: dict[Entry | Port, list[Train]] = {}
     leaving: list[Wagon] = []
     for frame in rows:
@@ -36,7 +37,7 @@ def make_stop(
             if stage != number:
                 leaving.append(Wagon(label, int(stage), int(lane), payload))
             elif lane == Lane.MOMENT:
-                moment = read_moment(payload)
+                moment, taps = read_moment(payload)
             else:
                 arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
     if moment is None:
@@ -53,10 +54,11 @@ def make_stop(
     arrived.clear()
     onward = (
         wagon
-        for wagon in job.moments(number + 1, moment)
+        for wagon in job.moments(number + 1, moment, taps)
         if (primary if wagon.stage == SINKS else wagon.bucket == label)
     )
-    yield from _frames(chain(leaving, job.load_wagons(number, here, counts, label), onward))
+    loaded = chain(job.load_wagons(number, here, counts, label), job.tap_wagons(number, here, taps, label))
+    yield from _frames(chain(leaving, loaded, onward))
 
 
 def _frames(wagons: Iterable[Wagon]) -> Iterator[pd.DataFrame]:

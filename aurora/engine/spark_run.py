@@ -1,21 +1,21 @@
-"""Runs a network: starts its Spark query, controls it, and stops when the input ends."""
+"""A network that runs as one Spark query: started, controlled, and stopped when the input ends."""
 
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from aurora.engine.binding import Bound
-from aurora.engine.commit import BatchReport, Totals
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings
@@ -23,11 +23,20 @@ from aurora.engine.sources.source import notices
 from aurora.engine.spark.faults import java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
-from aurora.engine.spark.session import LIGHT_JAVA, java_ended, own_session, spark_session
-from aurora.errors import AuroraError
+from aurora.engine.spark.session import (
+    LIGHT_JAVA,
+    NETWORK_POOL,
+    java_ended,
+    own_session,
+    spark_session,
+)
+from aurora.engine.statistics import BatchReport, Recent, Statistics
+from aurora.engine.totals import Totals
+from aurora.engine.taps import Taps
+from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
-__all__ = ["Result", "Running", "Statistics", "run", "start"]
+__all__ = ["Result", "SparkRun", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
@@ -50,42 +59,15 @@ class Result:
     goes_on: bool = False
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Where a run is: batches and rows since the beginning, what the boxes took and gave, and the last batch."""
-
-    state: str
-    batches: int = 0
-    seconds: float = 0.0
-    rows: dict[str, int] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=dict)
-    given: dict[str, int] = field(default_factory=dict)
-    rejected: int = 0
-    last: BatchReport | None = None
-    controls: Controls = field(default_factory=Controls)
-
-
-def run(
+def start_run(
     network: Network,
     sources: Mapping[str, Any],
     sinks: Mapping[str, Any],
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Result:
-    """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
-    with start(network, sources, sinks, settings, watch) as running:
-        return running.wait(stop)
-
-
-def start(
-    network: Network,
-    sources: Mapping[str, Any],
-    sinks: Mapping[str, Any],
-    settings: Settings | None = None,
-    watch: Callable[[BatchReport], None] | None = None,
-) -> "Running":
-    """Starts a network, and gives the run to wait for or to control."""
+    pool: str = NETWORK_POOL,
+) -> "SparkRun":
+    """Starts a network as a Spark query whose tasks are scheduled in `pool`."""
     settings = settings or Settings()
     check_master(settings.master)
     with ExitStack() as held:
@@ -93,13 +75,13 @@ def start(
         spark = own_session(
             spark_session(f"aurora {network.name}", settings.master, LIGHT_JAVA, settings.log)
         )
-        running = Running(spark, bound, settings, watch)
+        run = SparkRun(spark, bound, settings, watch, pool)
         # From here on the run lifts its locks itself.
         held.pop_all()
-    return running
+    return run
 
 
-class Running:
+class SparkRun:
     """A network that runs. Leaving its `with` block stops it."""
 
     def __init__(
@@ -108,8 +90,10 @@ class Running:
         bound: Bound,
         settings: Settings,
         watch: Callable[[BatchReport], None] | None = None,
+        pool: str = NETWORK_POOL,
     ) -> None:
         self._spark = spark
+        self._pool = pool
         self._bound = bound
         self._settings = settings
         self._watch = watch
@@ -117,6 +101,8 @@ class Running:
         self._ended, self._stopped = threading.Event(), threading.Event()
         self._reports: deque[BatchReport] = deque(maxlen=REPORTS)
         self._seen = Statistics("running")
+        self._recent = Recent()
+        self._taps = Taps()
         # What went wrong while a batch was taken, and what the run as a whole ended with.
         self._cause: BaseException | None = None
         self._fault: BaseException | None = None
@@ -151,6 +137,11 @@ class Running:
         if self._result is not None or not self._active():
             return "stopped"
         return "paused" if self._controls.paused else "running"
+
+    @property
+    def totals(self) -> Totals:
+        """What all batches have done so far, those of earlier runs included."""
+        return self._result.totals if self._result is not None else self._commits.totals
 
     def wait(self, stop: threading.Event | None = None) -> Result:
         """Waits until the input ends or the run is stopped; `stop` stops it, too."""
@@ -201,6 +192,30 @@ class Running:
         with self._ordering:
             self._order(replace(self._controls, rows=rows))
 
+    def look(self, stream: str, after: int = 0) -> tuple[pa.RecordBatch | None, int]:
+        """Tuples of a stream behind number `after` of those shown so far, and the number of the last.
+
+        It begins with the next batch, shows a hundred tuples of each at most, and ends when nobody asks any more.
+        """
+        known = {str(port) for port in self._bound.job.plan.made_in}
+        if stream not in known:
+            near = did_you_mean(stream, sorted(known))
+            raise AuroraError(f"no stream {stream} runs{near}; there are {', '.join(sorted(known))}")
+        found = self._taps.ask(stream, after)
+        self._set_taps()
+        return found
+
+    def _set_taps(self) -> None:
+        """Tells the source which streams somebody looks at; who orders something else at this moment goes first, for
+        it may wait for the batch that calls this."""
+        if self._taps.names() == self._controls.taps or not self._ordering.acquire(blocking=False):
+            return
+        try:
+            if self._active():
+                self._order(replace(self._controls, taps=self._taps.names()))
+        finally:
+            self._ordering.release()
+
     def batches(self) -> Iterator[BatchReport]:
         """Each batch when it is done, from the first that nobody was told of, until the run ends."""
         while True:
@@ -213,9 +228,17 @@ class Running:
                 return
 
     def statistics(self) -> Statistics:
-        return replace(self._seen, state=self.state, controls=self._controls)
+        inputs, outputs = self._recent.rates()
+        return replace(
+            self._seen,
+            state=self.state,
+            controls=self._controls,
+            input_rates=inputs,
+            output_rates=outputs,
+            latency=self._recent.latency(),
+        )
 
-    def __enter__(self) -> "Running":
+    def __enter__(self) -> "SparkRun":
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -225,6 +248,12 @@ class Running:
         with suppress(*([Exception] if kind is not None else [])):
             self.stop()
 
+    @contextmanager
+    def between_batches(self) -> Iterator[None]:
+        """While this is held, no batch is taken in: what there is stays as it is."""
+        with self._taking:
+            yield
+
     def _start(self) -> StreamingQuery:
         seconds = self._settings.batch_seconds
         admission = replace(
@@ -232,12 +261,19 @@ class Running:
             target=None if seconds is None else max(1, round(seconds * 1000)),
             notes=str(self._bound.checkpoint.folder),
         )
-        return (
+        writer = (
             train_query(self._spark, self._bound.job, admission)
             .writeStream.foreachBatch(self._take)
             .option("checkpointLocation", str(self._bound.checkpoint.spark))
-            .start()
         )
+        # The query takes the pool over from the thread that starts it, which may be the user's.
+        context, pool = self._spark.sparkContext, "spark.scheduler.pool"
+        before = context.getLocalProperty(pool)
+        context.setLocalProperty(pool, self._pool)
+        try:
+            return writer.start()
+        finally:
+            context.setLocalProperty(pool, before)
 
     def _take(self, batch: DataFrame, number: int) -> None:
         with self._taking:
@@ -267,8 +303,13 @@ class Running:
             dict(totals.given),
             totals.rejected,
             report,
+            nanoseconds=dict(totals.nanoseconds),
+            states=report.states,
         )
+        self._recent.add(report)
+        self._taps.take(report.shown)
         self._reports.append(report)
+        self._set_taps()
         for text in notices(report.places):
             logging.getLogger("aurora").warning(text)
         if self._watch is not None:

@@ -1,0 +1,66 @@
+"""What a running network answers to the requests that come through its control socket."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.history.peek import meet
+from aurora.network.text import from_text
+
+if TYPE_CHECKING:
+    from aurora.history.running import Running
+
+__all__ = ["answers"]
+
+
+def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
+    """By the name of the command; each takes the request and gives plain data."""
+
+    def paused(_: dict[str, Any]) -> Any:
+        running.pause()
+        return {"batch": running.statistics().batches}
+
+    def resumed(request: dict[str, Any]) -> Any:
+        if request.get("query") is not None:
+            running.resume_query(request["query"])
+        else:
+            running.resume()
+        return {}
+
+    def stepped(request: dict[str, Any]) -> Any:
+        running.step(request["batches"])
+        return {"batch": running.statistics().batches}
+
+    def stopped(_: dict[str, Any]) -> Any:
+        result = running.stop()
+        return {"batch": result.totals.batch + 1, "rows": dict(result.totals.rows), "ended": result.ended}
+
+    def attached(request: dict[str, Any]) -> Any:
+        query = from_text(request["text"], request["path"], running.schemas)
+        query.path = request["path"]
+        name = running.attach(query, request["sinks"], request["name"], request["since"])
+        return {"name": name}
+
+    def detached(request: dict[str, Any]) -> Any:
+        running.detach(request["name"])
+        return {}
+
+    def looked(request: dict[str, Any]) -> Any:
+        rows, number = running.look(request["stream"], request["after"])
+        if rows is None:
+            return {"rows": "", "number": number, "header": ""}
+        rows = meet(rows, request["where"])
+        encode = to_json if request["format"] == "json" else to_csv
+        header = "" if request["format"] == "json" else csv_header(rows.schema).decode()
+        return {"rows": encode(rows).decode(), "number": number, "header": header}
+
+    return {
+        "status": lambda _: running.status(),
+        "pause": paused,
+        "resume": resumed,
+        "step": stepped,
+        "stop": stopped,
+        "attach": attached,
+        "detach": detached,
+        "look": looked,
+    }

@@ -1,0 +1,131 @@
+"""The home of a running network: a folder with its checkpoint, its points, the queries attached to it, and its socket."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aurora.engine.controls import replace_text
+from aurora.engine.durable import cannot_write, write_whole
+from aurora.engine.locks import Locks
+from aurora.errors import AuroraError
+
+__all__ = ["Home", "QueryNote", "check_name"]
+
+NAME = re.compile(r"[\w.-]{1,100}")
+
+
+@dataclass(frozen=True)
+class QueryNote:
+    """An attached query as the home keeps it: its text, where its rows go, and the row at which each input began."""
+
+    name: str
+    text: str
+    sinks: dict[str, str]
+    starts: dict[str, dict[str, Any]]
+    since: str | None = None
+    # The file that it was read from: the user's own functions lie beside it.
+    path: str | None = None
+
+
+@dataclass
+class Home:
+    folder: Path
+    _locks: Locks = field(default_factory=Locks, repr=False)
+
+    @staticmethod
+    def of(folder: str | Path) -> "Home":
+        return Home(Path(os.path.abspath(folder)))
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def stored(self) -> Path:
+        return self.folder / "stored"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "control"
+
+    @property
+    def rejects(self) -> Path:
+        return self.folder / "rejects.csv"
+
+    def point(self, name: str) -> Path:
+        return self.folder / "points" / name
+
+    def query(self, name: str) -> Path:
+        return self.folder / "queries" / name
+
+    def open(self) -> None:
+        """Makes the folder, closed to all but its owner, and takes it for this run."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise AuroraError(f"home {self.folder} is not a folder; name another one")
+        inside = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
+        if inside and not inside & {"checkpoint", "lock"}:
+            raise AuroraError(
+                f"home {self.folder} holds {min(inside)}, so it is not the home of a network; name another one"
+            )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+        except OSError as fault:
+            raise cannot_write(self.folder, fault) from None
+        try:
+            self._locks.take(f"home {self.folder}", self.folder / "lock")
+        except AuroraError as fault:
+            raise AuroraError(f"{fault}; to talk to it: aurora status {self.folder}") from None
+
+    def release(self) -> None:
+        self._locks.release()
+
+    def check_there(self) -> None:
+        if not self.checkpoint.is_dir():
+            raise AuroraError(
+                f"{self.folder} is not the home of a network; start one with aurora run NETWORK --home {self.folder}"
+            )
+
+    def notes(self) -> Iterator[QueryNote]:
+        """The queries that are attached."""
+        folder = self.folder / "queries"
+        for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
+            note = folder / name / "query.json"
+            if note.exists():
+                yield QueryNote(**json.loads(note.read_text(encoding="utf-8")))
+            else:
+                # Half attached or half detached when the network was killed.
+                shutil.rmtree(folder / name)
+
+    def write_note(self, note: QueryNote) -> None:
+        self.query(note.name).mkdir(parents=True, exist_ok=True)
+        write_whole(self.query(note.name) / "query.json", json.dumps(asdict(note), indent=1))
+
+    def remove_query(self, name: str) -> None:
+        """The note goes first: without it the rest means nothing."""
+        (self.query(name) / "query.json").unlink(missing_ok=True)
+        shutil.rmtree(self.query(name), ignore_errors=True)
+
+    def forget_queries(self) -> None:
+        shutil.rmtree(self.folder / "queries", ignore_errors=True)
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """The last word of a run, for who asks when it does not run."""
+        replace_text(self.folder / "status.json", json.dumps(status))
+
+    def last_status(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+        except FileNotFoundError:
+            found = {}
+        return {**found, "state": "stopped"}
+
+
+def check_name(name: str) -> None:
+    if not NAME.fullmatch(name) or name.startswith("."):
+        raise AuroraError(f"query {name}: a name has letters, digits, '-', '_' and '.'; give one with --name")

@@ -1,0 +1,115 @@
+"""The log behind a connection point: its tuples in order, in files that are named by the number of their first row.
+
+Beside each file lies an index with a line for each segment. A note called `published` says how much of it counts: it is
+written when the batch that brought the rows is done, so whoever reads sees whole batches only, each once.
+"""
+
+import json
+import os
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aurora.engine.durable import write_whole
+from aurora.history.segments import Segment
+
+__all__ = ["Log", "Published", "log_file"]
+
+DATA, INDEX = ".rows", ".index"
+PUBLISHED = "published"
+
+
+def log_file(folder: str, first: int, kind: str = DATA) -> str:
+    return os.path.join(folder, f"{first:020}{kind}")
+
+
+@dataclass(frozen=True)
+class Published:
+    """How much of a log counts: `rows` since its beginning, the last file, and the bytes of its index.
+
+    `reached` is the largest value so far of what the stream is kept by, a field or the arrival; `since` what it was
+    when the last file began.
+    """
+
+    rows: int = 0
+    file: int = 0
+    index: int = 0
+    data: int = 0
+    reached: Any = None
+    since: Any = None
+    ended: bool = False
+
+    @staticmethod
+    def read(folder: str) -> "Published":
+        try:
+            return Published(**json.loads(Path(folder, PUBLISHED).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return Published()
+
+    def write(self, folder: str) -> None:
+        write_whole(Path(folder, PUBLISHED), json.dumps(vars(self)))
+
+
+@dataclass
+class Log:
+    """A log as one reads it. What it has seen of the index it remembers."""
+
+    folder: str
+    _known: dict[int, tuple[int, list[Segment]]] = field(default_factory=dict, repr=False)
+
+    def published(self) -> Published:
+        return Published.read(self.folder)
+
+    def files(self) -> list[int]:
+        """The first rows of its files."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(name.removesuffix(INDEX)) for name in names if name.endswith(INDEX))
+
+    def first(self) -> int:
+        """The number of the oldest row that is there."""
+        return (self.files() or [0])[0]
+
+    def size(self) -> int:
+        """Bytes on the disk."""
+        total = 0
+        for name in os.listdir(self.folder) if os.path.isdir(self.folder) else []:
+            try:
+                total += os.path.getsize(os.path.join(self.folder, name))
+            except FileNotFoundError:
+                continue
+        return total
+
+    def segments(self, start: int, stop: int, published: Published) -> list[tuple[str, Segment]]:
+        """Those that hold the rows from `start` to `stop`, each with its file."""
+        files = [first for first in self.files() if first <= published.file]
+        found = []
+        for first in files[max(bisect_right(files, start) - 1, 0) :]:
+            if first >= stop:
+                break
+            for segment in self.file_segments(first, published):
+                if segment.row < stop and segment.row + segment.rows > start:
+                    found.append((log_file(self.folder, first), segment))
+        return found
+
+    def file_segments(self, first: int, published: Published) -> list[Segment]:
+        """All segments of one file that count."""
+        path = log_file(self.folder, first, INDEX)
+        try:
+            size = published.index if first == published.file else os.path.getsize(path)
+            seen, segments = self._known.get(first, (0, []))
+            if size > seen:
+                with open(path, "rb") as file:
+                    file.seek(seen)
+                    lines = file.read(size - seen).splitlines()
+                segments.extend(Segment.from_json(json.loads(line)) for line in lines)
+                self._known[first] = size, segments
+        except FileNotFoundError:
+            return []
+        return segments
+
+    def forget(self, first: int) -> None:
+        self._known.pop(first, None)

@@ -1,0 +1,96 @@
+"""A look at what a connection point or view holds, from its log alone: the network need not know, nor run."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.expressions.expression import Expression
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.controls import replace_text
+from aurora.errors import AuroraError, did_you_mean
+from aurora.history.home import Home
+from aurora.history.log import Log, Published
+from aurora.history.segments import read_segment
+
+__all__ = ["Peek", "describe_point", "meet", "open_point"]
+
+DESCRIPTION = "point.json"
+# Between two looks for new rows, in seconds.
+LOOK = 0.2
+
+
+def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
+    """Notes beside a log what its tuples are, for who reads it without the network."""
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_text(folder / DESCRIPTION, json.dumps({"schema": str(schema), **spec}))
+
+
+def open_point(home: Home, name: str) -> "Peek":
+    home.check_there()
+    place = home.folder / "points"
+    known = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    if name not in known or not (place / name / DESCRIPTION).exists():
+        near = did_you_mean(name, known)
+        raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")
+    description = json.loads((place / name / DESCRIPTION).read_text())
+    return Peek(Log(str(place / name)), Schema.parse(description["schema"]))
+
+
+def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
+    """The rows that meet a condition."""
+    if where is None:
+        return rows
+    return rows.filter(pa.array(Expression.parse(where, Schema.of(rows.schema), "where").matches(rows)))
+
+
+@dataclass(frozen=True)
+class Peek:
+    """The rows of a point; `where` is a condition in SQL on its fields."""
+
+    log: Log
+    schema: Schema
+
+    def last(self, count: int, where: str | None = None) -> tuple[pa.RecordBatch, int]:
+        """The last rows that meet a condition, in order, and the row up to which was looked."""
+        published = self.log.published()
+        meets, found, left = self._condition(where), [], count
+        for path, segment in reversed(self.log.segments(self.log.first(), published.rows, published)):
+            if left <= 0:
+                break
+            rows = meets(read_segment(path, segment)[0])
+            found.append(rows.slice(max(rows.num_rows - left, 0)))
+            left -= found[-1].num_rows
+        return self._joined(found[::-1]), published.rows
+
+    def follow(
+        self, row: int, where: str | None = None, wait: Callable[[float], object] = time.sleep
+    ) -> Iterator[pa.RecordBatch]:
+        """What comes behind a row, as it comes; ends with the stream."""
+        meets = self._condition(where)
+        while True:
+            published = Published.read(self.log.folder)
+            if published.rows > row:
+                found = []
+                for path, segment in self.log.segments(row, published.rows, published):
+                    found.append(meets(read_segment(path, segment)[0].slice(max(row - segment.row, 0))))
+                row = published.rows
+                yield self._joined(found)
+            elif published.ended:
+                return
+            else:
+                wait(LOOK)
+
+    def _condition(self, where: str | None) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        if where is None:
+            return lambda rows: rows
+        condition = Expression.parse(where, self.schema, "where")
+        return lambda rows: rows.filter(pa.array(condition.matches(rows)))
+
+    def _joined(self, found: list[pa.RecordBatch]) -> pa.RecordBatch:
+        empty = pa.RecordBatch.from_pylist([], self.schema.arrow())
+        return pa.concat_batches([empty, *(rows.cast(self.schema.arrow()) for rows in found)])

@@ -1,0 +1,160 @@
+"""Where the tuples of a connection point go: behind each other into the files of its log."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.sinks.sink import Note
+from aurora.errors import AuroraError
+from aurora.history.log import DATA, INDEX, PUBLISHED, Log, Published, log_file
+from aurora.history.segments import Segment, encode_segments
+from aurora.network.points import Point
+
+__all__ = ["PointSink"]
+
+# Bytes from which on a new file is begun, and the share of what is kept that one file may have.
+FILE = 64 << 20
+SHARE = 4
+STAGED = "_staged"
+
+
+@dataclass(frozen=True)
+class PointSink:
+    """A sink of the run that makes the tuples; its note is what is published once the batch counts."""
+
+    folder: str
+    point: Point
+    # Called when something new can be read, with the log's folder.
+    told: Callable[[str], None] | None = None
+
+    @property
+    def place(self) -> str:
+        return os.path.join(os.path.realpath(self.folder), "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tasks write aside, and tell nobody.
+        return PointSink, (self.folder, self.point)
+
+    def open(self, note: Note) -> Note:
+        os.makedirs(self.folder, exist_ok=True)
+        shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
+        known = Published(**(note or {}))
+        for name in os.listdir(self.folder):
+            stem, kind = os.path.splitext(name)
+            if name.isdigit() or kind not in (DATA, INDEX):
+                continue
+            if note is None or int(stem) > known.file:
+                os.unlink(os.path.join(self.folder, name))
+        if note is None:
+            Path(self.folder, PUBLISHED).unlink(missing_ok=True)
+        else:
+            self._cut(known)
+        self.publish(vars(known))
+        return vars(known)
+
+    def _cut(self, known: Published) -> None:
+        """Takes back what a killed run has written behind its last note."""
+        for kind, size in ((DATA, known.data), (INDEX, known.index)):
+            path = log_file(self.folder, known.file, kind)
+            there = os.path.getsize(path) if os.path.exists(path) else 0
+            if there < size:
+                raise AuroraError(
+                    f"{path} has {there:,} bytes, the checkpoint says that {size:,} were written: "
+                    "restore it, or start over with --fresh"
+                )
+            if there > size:
+                os.truncate(path, size)
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        before = self._room(Published(**note))
+        with open(log_file(self.folder, before.file), "ab") as file:
+            segments = _write(file, rows, arrived, self.point)
+        return self._noted(before, segments)
+
+    def stages(self, in_order: bool, local: bool) -> bool:
+        return in_order
+
+    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> Note:
+        aside = Path(self.folder, STAGED)
+        aside.mkdir(parents=True, exist_ok=True)
+        path = aside / uuid.uuid4().hex
+        with path.open("wb") as file:
+            segments = _write(file, rows, arrived, self.point)
+        return {"file": path.name, "segments": [vars(segment) for segment in segments]}
+
+    def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        known = self._room(Published(**note))
+        with open(log_file(self.folder, known.file), "ab") as file:
+            for part in parts:
+                with open(os.path.join(self.folder, STAGED, part["file"]), "rb") as lines:
+                    shutil.copyfileobj(lines, file, 1 << 22)
+                file.flush()
+                known = Published(**self._noted(known, [Segment.from_json(s) for s in part["segments"]]))
+        for part in parts:
+            os.unlink(os.path.join(self.folder, STAGED, part["file"]))
+        return vars(known)
+
+    def _room(self, known: Published) -> Published:
+        """The same log, with a new file if the last one has enough."""
+        keep = self.point.keep
+        enough = known.data >= FILE
+        if keep.rows is not None:
+            enough |= known.rows - known.file >= max(keep.rows // SHARE, 1)
+        elif keep.span is not None and known.since is not None:
+            enough |= known.reached - known.since >= keep.span / SHARE
+        if not enough or known.rows == known.file:
+            return known
+        return Published(known.rows, known.rows, reached=known.reached, since=known.reached)
+
+    def _noted(self, known: Published, segments: list[Segment]) -> Note:
+        """Writes the lines of the index; gives the note with the segments behind what was known."""
+        moved = [segment.moved(known.rows, known.data) for segment in segments]
+        lines = b"".join(segment.to_line() for segment in moved)
+        with open(log_file(self.folder, known.file, INDEX), "ab") as file:
+            file.write(lines)
+        extents = (s.arrived if self.point.on is None else s.on for s in moved)
+        values = [extent[1] for extent in extents if extent is not None]
+        reached = max(values + ([] if known.reached is None else [known.reached]), default=None)
+        return vars(
+            Published(
+                known.rows + sum(segment.rows for segment in moved),
+                known.file,
+                known.index + len(lines),
+                known.data + sum(segment.length for segment in moved),
+                reached,
+                reached if known.since is None else known.since,
+            )
+        )
+
+    def sync(self) -> None:
+        last = (Log(self.folder).files() or [0])[-1]
+        for kind in (DATA, INDEX):
+            path = log_file(self.folder, last, kind)
+            if os.path.exists(path):
+                sync_file(path)
+        sync_folder(self.folder)
+
+    def publish(self, note: Note) -> None:
+        """The batch counts: what it brought may be read."""
+        Published(**note).write(self.folder)
+        if self.told is not None:
+            self.told(self.folder)
+
+    def finish(self) -> None:
+        shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
+
+
+def _write(file: BinaryIO, rows: pa.RecordBatch, arrived: Ints, point: Point) -> list[Segment]:
+    segments = []
+    for segment, data in encode_segments(rows, arrived, point.on, point.key):
+        file.write(data)
+        segments.append(segment)
+    return segments

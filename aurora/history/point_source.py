@@ -1,0 +1,106 @@
+"""A connection point as a source: what its log holds from a row on, and then what comes, as one stream."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.controls import replace_text
+from aurora.engine.sources.source import Cursor, Piece, Portion
+from aurora.errors import AuroraError
+from aurora.history.log import Log, Published
+from aurora.history.segments import Segment, read_segment
+
+__all__ = ["READERS", "PointPiece", "PointSource", "note_reader"]
+
+# The folder of a log in which each reader notes the row before which it needs nothing any more.
+READERS = "readers"
+
+
+@dataclass(frozen=True)
+class PointPiece:
+    """Segments that follow each other, and of the first and last of them the rows from `start` to `stop`.
+
+    The first row of the stream has the number `first` in the log.
+    """
+
+    segments: tuple[tuple[str, Segment], ...]
+    start: int
+    stop: int
+    first: int
+
+    def read(self, schema: Schema) -> Portion:
+        rows, arrived = [pa.RecordBatch.from_pylist([], schema.arrow())], [np.empty(0, np.int64)]
+        for path, segment in self.segments:
+            low = max(self.start - segment.row, 0)
+            count = min(self.stop - segment.row, segment.rows) - low
+            try:
+                batch, came = read_segment(path, segment)
+            except FileNotFoundError:
+                raise AuroraError(
+                    f"{path} is gone before the query has read it: detach the query and attach it again"
+                ) from None
+            rows.append(batch.select(list(schema.names)).slice(low, count).cast(schema.arrow()))
+            arrived.append(came[low : low + count])
+        numbers = np.arange(self.start - self.first, self.stop - self.first, dtype=np.int64)
+        return Portion(pa.concat_batches(rows), numbers, arrived=np.concatenate(arrived))
+
+
+@dataclass
+class PointSource:
+    """From the row `first` of a log on; a cursor has the number of rows behind it. `reader` is who reads."""
+
+    folder: str
+    first: int
+    reader: str
+    live: bool = field(default=True, init=False)
+    _log: Log | None = field(default=None, init=False, repr=False)
+
+    @property
+    def log(self) -> Log:
+        if self._log is None:
+            self._log = Log(self.folder)
+        return self._log
+
+    def identity(self) -> str:
+        return f"point:{os.path.basename(self.folder)}:{self.first}"
+
+    def begin(self) -> Cursor:
+        return {"row": 0}
+
+    def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        there = Published.read(self.folder).rows - self.first
+        return {"row": max(cursor["row"], min(cursor["row"] + rows, there))}
+
+    def finished(self, cursor: Cursor) -> bool:
+        published = Published.read(self.folder)
+        return published.ended and bool(cursor["row"] >= published.rows - self.first)
+
+    def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        low, high = start["row"] + self.first, end["row"] + self.first
+        if low >= high:
+            return []
+        segments = self.log.segments(low, high, Published.read(self.folder))
+        if not segments or segments[0][1].row > low:
+            raise AuroraError(
+                f"{self.folder} does not hold row {low:,} any more; detach the query and attach it again"
+            )
+        share = -(-(high - low) // number)
+        pieces: list[Piece] = []
+        for at in range(low, high, share):
+            stop = min(at + share, high)
+            held = (found for found in segments if found[1].row < stop and found[1].row + found[1].rows > at)
+            pieces.append(PointPiece(tuple(held), at, stop, self.first))
+        return pieces
+
+    def forget(self, cursor: Cursor) -> None:
+        note_reader(self.folder, self.reader, cursor["row"] + self.first)
+
+
+def note_reader(folder: str, reader: str, row: int) -> None:
+    """From now on nothing of a log is removed that this reader may still ask for."""
+    os.makedirs(os.path.join(folder, READERS), exist_ok=True)
+    replace_text(Path(folder, READERS, reader), str(row))

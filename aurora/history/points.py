@@ -1,0 +1,125 @@
+"""The connection points of a network that runs: their logs in its home, and what is removed from them."""
+
+import os
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.errors import AuroraError
+from aurora.history.home import Home
+from aurora.history.keeping import find_first, remove_old
+from aurora.history.log import Log, Published
+from aurora.history.point_sink import PointSink
+from aurora.history.point_source import READERS, note_reader
+from aurora.network.network import Network, Output
+from aurora.network.points import Keep, Point, read_keep
+
+__all__ = ["Points", "find_start"]
+
+
+class Points:
+    """Without a home there are none: nothing is kept."""
+
+    def __init__(self, network: Network, home: Home | None) -> None:
+        self._network = network
+        self._points: dict[str, Point] = dict(network.points) if home is not None else {}
+        self._folders = {name: str(home.point(name)) for name in self._points} if home is not None else {}
+        self._logs = {name: Log(folder) for name, folder in self._folders.items()}
+        self._locks = {name: threading.Lock() for name in self._points}
+        self.schemas: dict[str, Schema] = {
+            name: network.schema(point.port) for name, point in self._points.items()
+        }
+
+    def with_outputs(self) -> Network:
+        """The network with an output for each point; a view is an output already."""
+        network = copy(self._network)
+        extra = {name: Output(name, point.port) for name, point in self._points.items()}
+        network.outputs = {**self._network.outputs, **extra}
+        return network
+
+    def sinks(self) -> dict[str, PointSink]:
+        return {name: PointSink(self._folders[name], point, self._remove) for name, point in self._points.items()}
+
+    def log(self, name: str) -> Log:
+        return self._logs[name]
+
+    def point(self, name: str) -> Point:
+        return self._points[name]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While this is held, nothing is removed."""
+        with ExitStack() as held:
+            for lock in self._locks.values():
+                held.enter_context(lock)
+            yield
+
+    def _remove(self, folder: str) -> None:
+        name = os.path.basename(folder)
+        # Whoever holds it will be followed by another batch.
+        if self._locks[name].acquire(blocking=False):
+            try:
+                remove_old(self._logs[name], self._points[name])
+            finally:
+                self._locks[name].release()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        for folder in self._folders.values():
+            replace(Published.read(folder), ended=True).write(folder)
+
+    def register(self, name: str, reader: str, row: int) -> None:
+        note_reader(self._folders[name], reader, row)
+
+    def remove_reader(self, reader: str) -> None:
+        for folder in self._folders.values():
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, READERS, reader))
+
+    def remove_readers(self, but: Collection[str]) -> None:
+        """Those of queries that are not attached any more."""
+        for folder in self._folders.values():
+            place = os.path.join(folder, READERS)
+            for name in os.listdir(place) if os.path.isdir(place) else []:
+                if name not in but:
+                    os.unlink(os.path.join(place, name))
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        found = {}
+        for name, log in self._logs.items():
+            published, first = log.published(), log.first()
+            found[name] = {
+                "rows": published.rows - first,
+                "passed": published.rows,
+                "bytes": log.size(),
+                "keep": self._points[name].spec.get("keep"),
+                "view": name in self._network.outputs,
+            }
+        return found
+
+
+def find_start(points: Points, name: str, reader: str, since: str | int | None) -> int:
+    """The row of a point's log with which a query begins; what it needs is not removed from here on."""
+    point, log = points.point(name), points.log(name)
+    kept = find_first(log, point, point.keep)
+    if since is not None:
+        kept = max(kept, find_first(log, point, _read_since(points, name, since)))
+    points.register(name, reader, kept)
+    return kept
+
+
+def _read_since(points: Points, name: str, since: str | int) -> Keep:
+    if since == "now":
+        return Keep(rows=0)
+    point = points.point(name)
+    amount = int(since) if isinstance(since, str) and since.isdigit() else since
+    where = f"since {since}"
+    asked = read_keep(amount, point.on, points.schemas[name], where)
+    for one, other in ((asked.rows, point.keep.rows), (asked.span, point.keep.span)):
+        if one is not None and other is not None and one > other:
+            raise AuroraError(f"{where}: point {name} keeps {point.spec.get('keep')}; ask for that at most")
+    return asked

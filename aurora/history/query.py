@@ -1,0 +1,140 @@
+"""An ad hoc query that is attached to a running network: a network of its own whose inputs are connection points."""
+
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.settings import Settings
+from aurora.engine.spark.session import QUERY_POOL
+from aurora.engine.spark_run import SparkRun, start_run
+from aurora.errors import AuroraError
+from aurora.history.home import Home, QueryNote
+from aurora.history.log import Published
+from aurora.history.point_source import PointSource
+from aurora.network.network import Network
+from aurora.network.text import from_text
+
+__all__ = ["AttachedQuery", "QueryStatus", "check_query", "read_query"]
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """How an attached query does: `behind` are the tuples of its points that it has not taken yet."""
+
+    state: str
+    points: dict[str, str]
+    taken: int
+    behind: int
+    rows: dict[str, int]
+    sinks: dict[str, str]
+    since: str | None = None
+    fault: str | None = None
+
+
+class AttachedQuery:
+    """A query that runs; what goes wrong with it is kept, and stops nobody else."""
+
+    def __init__(
+        self, home: Home, note: QueryNote, network: Network, sinks: Mapping[str, Any], settings: Settings
+    ) -> None:
+        self.note = note
+        self._sources = {
+            name: PointSource(str(home.point(start["point"])), start["first"], note.name)
+            for name, start in note.starts.items()
+        }
+        self._fault: str | None = None
+        self._run: SparkRun | None = None
+        self._told = threading.Event()
+        own = replace(
+            settings,
+            home=None,
+            fresh=False,
+            checkpoint=str(home.query(note.name) / "checkpoint"),
+            rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
+        )
+        self._run = start_run(network, dict(self._sources), sinks, own, pool=QUERY_POOL)
+        self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
+        self._waiting.start()
+
+    def _wait(self) -> None:
+        assert self._run is not None
+        try:
+            self._run.wait()
+        except Exception as fault:
+            self._fault = str(fault)
+        finally:
+            self._told.set()
+
+    def _ended(self) -> bool:
+        assert self._run is not None
+        return self._fault is None and self._run.stop().ended
+
+    def wait(self, stop: threading.Event | None = None) -> None:
+        """Until it has worked through points that have ended, or failed."""
+        while not self._told.wait(0.05) and not (stop is not None and stop.is_set()):
+            pass
+
+    def stop(self) -> None:
+        """Ends it with the batch under way left to the next start; what it was held up by is in its status."""
+        assert self._run is not None
+        if not self._told.is_set():
+            try:
+                self._run.stop()
+            except AuroraError as fault:
+                self._fault = str(fault)
+            self._waiting.join()
+
+    def status(self) -> QueryStatus:
+        assert self._run is not None
+        seen = self._run.statistics()
+        places = seen.last.places if seen.last is not None else self._run.totals.places
+        taken = {name: place["row"] for name, place in places.items()}
+        behind = sum(
+            Published.read(source.folder).rows - source.first - taken.get(name, 0)
+            for name, source in self._sources.items()
+        )
+        over = self._told.is_set()
+        ended = over and self._ended()
+        state = "failed" if self._fault else ("ended" if ended else "stopped") if over else "live"
+        if state == "live" and behind:
+            state = "catching up"
+        return QueryStatus(
+            state,
+            {name: start["point"] for name, start in self.note.starts.items()},
+            sum(taken.values()),
+            behind,
+            dict(self._run.totals.rows),
+            self.note.sinks,
+            self.note.since,
+            self._fault,
+        )
+
+
+def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:
+    """The network of a query that was attached before."""
+    if note.path is not None and (folder := str(Path(note.path).parent)) not in sys.path:
+        sys.path.insert(0, folder)
+    network = from_text(note.text, f"query {note.name}", points)
+    network.path = note.path
+    return network
+
+
+def check_query(network: Network, points: Mapping[str, Schema]) -> None:
+    """Raises a fault unless every input of the network is a point that there is."""
+    for name, entry in network.inputs.items():
+        if entry.point is None and entry.stored is None:
+            raise AuroraError(
+                f"input {name}: the inputs of a query are points of the running network; write {{point: "
+                f"{next(iter(points), 'NAME')}}}"
+            )
+        if entry.point is not None and entry.point in points and entry.schema != points[entry.point]:
+            raise AuroraError(
+                f"input {name}: point {entry.point} has ({points[entry.point]}), the input has ({entry.schema})"
+            )
+        if entry.point is not None and entry.point not in points:
+            known = f"; there are {', '.join(points)}" if points else "; it has none"
+            raise AuroraError(f"input {name}: the running network has no point {entry.point}{known}")

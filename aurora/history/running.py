@@ -1,0 +1,292 @@
+"""A network that runs, with its connection points and the queries that are attached to it."""
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, replace
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.settings import Settings
+from aurora.engine.spark_run import Result, SparkRun, start_run
+from aurora.engine.statistics import BatchReport, Statistics
+from aurora.errors import AuroraError, did_you_mean
+from aurora.history.answers import answers
+from aurora.history.control import ControlServer
+from aurora.history.home import Home, QueryNote, check_name
+from aurora.history.peek import meet, open_point
+from aurora.history.points import Points, find_start
+from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
+from aurora.history.status import describe_run
+from aurora.network.network import Network
+from aurora.network.text import to_text
+
+__all__ = ["Running", "run", "start"]
+
+
+def run(
+    network: Network,
+    sources: Mapping[str, Any],
+    sinks: Mapping[str, Any],
+    settings: Settings | None = None,
+    watch: Callable[[BatchReport], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
+    """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
+    with start(network, sources, sinks, settings, watch) as running:
+        return running.wait(stop)
+
+
+def start(
+    network: Network,
+    sources: Mapping[str, Any],
+    sinks: Mapping[str, Any],
+    settings: Settings | None = None,
+    watch: Callable[[BatchReport], None] | None = None,
+) -> "Running":
+    """Starts a network, and gives the run to wait for, to control, or to attach queries to."""
+    settings = settings or Settings()
+    with ExitStack() as held:
+        home = None if settings.home is None else Home.of(settings.home)
+        if home is not None:
+            held.callback(home.release)
+            home.open()
+            if settings.fresh:
+                home.forget_queries()
+            home.checkpoint.mkdir(exist_ok=True)
+        points = Points(network, home)
+        own = _settings(settings, home)
+        main = start_run(points.with_outputs(), sources, {**sinks, **points.sinks()}, own, watch)
+        running = Running(network, main, list(sinks), own, home, points)
+        held.pop_all()
+    return running
+
+
+def _settings(settings: Settings, home: Home | None) -> Settings:
+    if home is None:
+        return settings
+    rejects = settings.rejects or f"csv:{home.rejects}"
+    return replace(settings, checkpoint=str(home.checkpoint), home=None, rejects=rejects)
+
+
+class Running:
+    """A network that runs. Leaving its `with` block stops it, and the queries that are attached to it."""
+
+    def __init__(
+        self,
+        network: Network,
+        main: SparkRun,
+        sinks: Collection[str],
+        settings: Settings,
+        home: Home | None,
+        points: Points,
+    ) -> None:
+        self._network = network
+        self._sinks = sinks
+        self._main = main
+        self._settings = settings
+        self._home = home
+        self._points = points
+        self._queries: dict[str, AttachedQuery] = {}
+        # Queries that could not be started, and why.
+        self._refused: dict[str, tuple[QueryNote, str]] = {}
+        self._changing = threading.RLock()
+        self._closed = False
+        self._server: ControlServer | None = None
+        if home is not None:
+            for note in home.notes():
+                self._take_up(note)
+            points.remove_readers(self._queries.keys() | self._refused.keys())
+            self._server = ControlServer(home, answers(self))
+
+    @property
+    def state(self) -> str:
+        """running, paused or stopped."""
+        return self._main.state
+
+    def wait(self, stop: threading.Event | None = None) -> Result:
+        """Waits until the input ends or the run is stopped, and until the queries have worked through the end."""
+        result = self._main.wait(stop)
+        if result.ended:
+            self._points.end()
+            for query in list(self._queries.values()):
+                query.wait(stop)
+        try:
+            return self.stop()
+        finally:
+            if self._server is not None:
+                self._server.settle()
+
+    def stop(self) -> Result:
+        """Ends the network and its queries, with the batches under way left to the next run; gives what it did."""
+        try:
+            result = self._main.stop()
+            if result.ended:
+                self._points.end()
+            return result
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        with self._changing:
+            if self._closed:
+                return
+            self._closed = True
+            if self._server is not None:
+                self._server.close()
+            for query in self._queries.values():
+                query.stop()
+            if self._home is not None:
+                self._home.write_status(self.status())
+                self._home.release()
+
+    def pause(self) -> None:
+        """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
+        self._main.pause()
+
+    def resume(self) -> None:
+        self._main.resume()
+
+    def step(self, batches: int = 1) -> None:
+        """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
+        self._main.step(batches)
+
+    def set_train_length(self, rows: int | None) -> None:
+        """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
+        self._main.set_train_length(rows)
+
+    def batches(self) -> Iterator[BatchReport]:
+        """Each batch when it is done, from the first that nobody was told of, until the run ends."""
+        return self._main.batches()
+
+    def statistics(self) -> Statistics:
+        return self._main.statistics()
+
+    def status(self) -> dict[str, Any]:
+        """All figures as plain data: what `aurora status --json` prints."""
+        outputs = [name for name in self._network.outputs if name in self._sinks or name in self._points.schemas]
+        queries = {name: asdict(query) for name, query in self.queries().items()}
+        seen = self.statistics()
+        return describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
+
+    def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
+        """The last rows of a point or view that meet a condition, or the latest tuples that pass on a stream."""
+        if self._home is not None and name in self._points.schemas:
+            return open_point(self._home, name).last(last, where)[0]
+        rows: pa.RecordBatch | None = None
+        while rows is None and self.state == "running":
+            rows, _ = self._main.look(name)
+            threading.Event().wait(0.05 if rows is None else 0)
+        if rows is None:
+            raise AuroraError(f"nothing passes on {name}: the network is {self.state}")
+        rows = meet(rows, where)
+        return rows.slice(max(rows.num_rows - last, 0))
+
+    def look(self, stream: str, after: int = 0) -> tuple[pa.RecordBatch | None, int]:
+        """Some tuples of a stream as they pass, from the next batch on; those behind number `after`, and the last's."""
+        return self._main.look(stream, after)
+
+    def schema(self, point: str) -> Schema:
+        """What the tuples of a point or view have: the schema for an input of a query."""
+        if point not in self._points.schemas:
+            known = ", ".join(self._points.schemas) or "none"
+            near = did_you_mean(point, list(self._points.schemas))
+            raise AuroraError(f"the network has no point {point}{near}; there are {known}")
+        return self._points.schemas[point]
+
+    def attach(
+        self, query: Network, sinks: Mapping[str, Any], name: str | None = None, since: str | int | None = None
+    ) -> str:
+        """Attaches a query whose inputs are points of this network; gives its name.
+
+        It begins with the history of its points, all that they keep or what `since` says (a span, a number of tuples,
+        "all", "now"), and goes on with what comes. Queries whose sinks are addresses are taken up again by the next run
+        of the same home.
+        """
+        if self._home is None:
+            raise AuroraError("queries are attached to a network that has a home: start it with Settings(home=..)")
+        if self.state == "stopped":
+            raise AuroraError("the run has ended: no query can be attached any more")
+        name = name or query.name.replace(" ", "-")
+        check_name(name)
+        check_query(query.checked(), self._points.schemas)
+        with self._changing:
+            self._check_new(name)
+            note = QueryNote(
+                name,
+                to_text(query),
+                {output: str(address) for output, address in sinks.items()},
+                self._begin(query, name, since),
+                None if since is None else str(since),
+                query.path,
+            )
+            try:
+                self._queries[name] = AttachedQuery(self._home, note, query, sinks, self._settings)
+                if all(isinstance(address, str) for address in sinks.values()):
+                    self._home.write_note(note)
+            except BaseException:
+                self._drop(name)
+                raise
+        return name
+
+    def detach(self, name: str) -> None:
+        """Stops a query and forgets how far it was; what it has written stays."""
+        with self._changing:
+            if name not in self._queries and name not in self._refused:
+                known = ", ".join([*self._queries, *self._refused]) or "none"
+                raise AuroraError(f"no query {name} is attached; there are {known}")
+            self._drop(name)
+
+    def queries(self) -> dict[str, QueryStatus]:
+        """The queries that are attached, and how each does."""
+        found = {name: query.status() for name, query in self._queries.items()}
+        for name, (note, fault) in self._refused.items():
+            points = {slot: start["point"] for slot, start in note.starts.items()}
+            found[name] = QueryStatus("failed", points, 0, 0, {}, note.sinks, note.since, fault)
+        return found
+
+    def _begin(self, query: Network, name: str, since: str | int | None) -> dict[str, dict[str, Any]]:
+        """For each input the row of its log with which it begins, all between the same two batches."""
+        starts: dict[str, dict[str, Any]] = {}
+        with self._main.between_batches(), self._points.held():
+            for slot, entry in query.inputs.items():
+                if entry.point is not None:
+                    first = find_start(self._points, entry.point, name, since)
+                    starts[slot] = {"point": entry.point, "first": first}
+        return starts
+
+    def _check_new(self, name: str) -> None:
+        """A query that has failed or ended gives its name up."""
+        known = self._queries.get(name)
+        if known is not None and known.status().state not in ("failed", "ended", "stopped"):
+            raise AuroraError(f"a query {name} is attached already; detach it, or give another name with --name")
+        if known is not None or name in self._refused:
+            self._drop(name)
+
+    def _take_up(self, note: QueryNote) -> None:
+        """Starts a query of an earlier run where it stopped; one that cannot be started is kept with its fault."""
+        assert self._home is not None
+        try:
+            query = read_query(note, self._points.schemas)
+            check_query(query, self._points.schemas)
+            self._queries[note.name] = AttachedQuery(self._home, note, query, note.sinks, self._settings)
+        except AuroraError as fault:
+            self._refused[note.name] = note, str(fault)
+
+    def _drop(self, name: str) -> None:
+        assert self._home is not None
+        if (query := self._queries.pop(name, None)) is not None:
+            query.stop()
+        self._refused.pop(name, None)
+        self._home.remove_query(name)
+        self._points.remove_reader(name)
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # A fault that is under way says more than what stopping brings to light.
+        with suppress(*([Exception] if kind is not None else [])):
+            self.stop()

@@ -1,0 +1,128 @@
+"""A segment: some ten thousand tuples of a stream as they lie in a log, and what is known without reading them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.ordering.values import to_values
+from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
+
+__all__ = ["ARRIVED", "Segment", "encode_segments", "find_keys", "on_values", "read_segment"]
+
+# Rows of one segment, at most.
+ROWS = 1 << 16
+# What is mapped into memory begins at such a multiple of bytes.
+ALIGNED = 64
+ARRIVED = "#ts"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where the rows are: `row` is the number of the first one in its stream, `at` a byte of the file.
+
+    `arrived` and `on` are the smallest and the largest arrival and value of the field that the stream is kept by.
+    Behind the rows of a keyed one are the hashes of their keys, in order, and the place of each.
+    """
+
+    row: int
+    rows: int
+    at: int
+    size: int
+    arrived: tuple[int, int]
+    on: tuple[Any, Any] | None = None
+    keyed: bool = False
+
+    @property
+    def length(self) -> int:
+        """All bytes of it, filled up to where the next one may begin."""
+        return _padded(self.size) + (_padded(self.rows * 12) if self.keyed else 0)
+
+    def moved(self, row: int, at: int) -> "Segment":
+        return replace(self, row=self.row + row, at=self.at + at)
+
+    def to_line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> "Segment":
+        on = content["on"]
+        return Segment(
+            **{**content, "arrived": tuple(content["arrived"]), "on": None if on is None else tuple(on)}
+        )
+
+
+def encode_segments(
+    rows: pa.RecordBatch, arrived: Ints, on: str | None, key: tuple[str, ...]
+) -> Iterator[tuple[Segment, bytes]]:
+    """Rows as segments that follow each other, numbered from 0 and from the byte 0 on."""
+    row = at = 0
+    for start in range(0, rows.num_rows, ROWS):
+        part, came = rows.slice(start, ROWS), arrived[start : start + ROWS]
+        first, last = int(came.min()), int(came.max())
+        packed = part if first == last else part.append_column(ARRIVED, pa.array(came))
+        # A keyed stream is looked into here and there, so it lies as it is.
+        data = to_bytes(packed, compressed=not key)
+        segment = Segment(row, part.num_rows, at, len(data), (first, last), _extent(part, on), bool(key))
+        data = data.ljust(_padded(len(data)), b"\0")
+        if key:
+            data += _index(part, key).ljust(_padded(segment.rows * 12), b"\0")
+        yield segment, data
+        row, at = row + segment.rows, at + segment.length
+
+
+def on_values(rows: pa.RecordBatch, on: str) -> tuple[Values, Mask]:
+    """The values by which a stream is kept, and where there is one: not where it is null or not a number."""
+    column = rows.column(on)
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    zero = pa.array([0], pa.int32()).cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int32())
+    values = to_values(column.fill_null(zero.cast(column.type)[0]) if column.null_count else column)
+    return values, there & ~np.isnan(values) if values.dtype.kind == "f" else there
+
+
+def _extent(rows: pa.RecordBatch, on: str | None) -> tuple[Any, Any] | None:
+    if on is None:
+        return None
+    values, there = on_values(rows, on)
+    if not there.all():
+        values = values[there]
+    return (values.min().item(), values.max().item()) if len(values) else None
+
+
+def _index(rows: pa.RecordBatch, key: tuple[str, ...]) -> bytes:
+    hashes = hash_rows([rows.column(name) for name in key], rows.num_rows)
+    places = np.argsort(hashes, kind="stable")
+    return hashes[places].tobytes() + places.astype(np.uint32).tobytes()
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+def read_segment(path: str, segment: Segment) -> tuple[pa.RecordBatch, Ints]:
+    """Its rows, mapped rather than read where they are not compressed, and when each arrived."""
+    with pa.memory_map(path) as file:
+        file.seek(segment.at)
+        batch = from_bytes(file.read_buffer(segment.size))
+    if segment.arrived[0] == segment.arrived[1]:
+        return batch, np.full(segment.rows, segment.arrived[0], np.int64)
+    arrived = batch.column(batch.num_columns - 1).to_numpy()
+    return batch.select(batch.schema.names[:-1]), arrived
+
+
+def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:
+    """The places of the rows whose keys have one of the wanted hashes, which are in order; in the order of the rows."""
+    at = segment.at + _padded(segment.size)
+    hashes = np.memmap(path, np.uint64, "r", at, (segment.rows,))
+    low = np.searchsorted(hashes, wanted, "left")
+    counts = np.searchsorted(hashes, wanted, "right") - low
+    low, counts = low[counts > 0], counts[counts > 0]
+    if not len(low):
+        return np.empty(0, np.int64)
+    places = np.memmap(path, np.uint32, "r", at + segment.rows * 8, (segment.rows,))
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(places[np.repeat(low, counts) + within].astype(np.int64))
