@@ -1,6 +1,7 @@
 """Which fields of its inputs a network looks at, down to those inside structs: the rest is not read at all."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,19 +14,20 @@ __all__ = ["find_needs", "narrow_rows", "project_inputs"]
 
 
 def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
-    """The same network with inputs that have only the fields which lead to these outputs."""
-    wanted = {name: network.outputs[name] for name in network.outputs if name in set(outputs)}
-    needs = find_needs(network, [output.port for output in wanted.values()])
+    """The same network with inputs that have only the fields which lead to these outputs and to the points."""
+    chosen = {*outputs, *network.points}
+    wanted = {name: output for name, output in network.outputs.items() if name in chosen}
+    ends = [output.port for output in wanted.values()]
+    needs = find_needs(network, [*ends, *(point.port for point in network.points.values())])
     smaller = Network(network.name)
     for name, entry in network.inputs.items():
-        if entry.static:
-            smaller.table(name, entry.schema)
-        else:
-            smaller.input(name, _schema(entry.schema, needs.get(Port(name), {})))
+        schema = entry.schema if entry.static else _schema(entry.schema, needs.get(Port(name), {}))
+        smaller.inputs[name] = replace(entry, schema=schema)
     for box in network.boxes.values():
         if any(Port(box.name, port) in needs for port in box.operator.outputs):
             smaller.add(box.name, box.spec)
     smaller.outputs.update(wanted)
+    smaller.points.update(network.points)
     return smaller
 
 

@@ -19,18 +19,25 @@ from aurora.network.boxes import (
     with_clocks,
     with_references,
 )
+from aurora.network.points import Point, Stored, check_key, check_name, find_schema, make_point
 from aurora.network.relations import check_relations
+from aurora.network.stored import check_address, read_stored_schema
 
 __all__ = ["Box", "Input", "Network", "Output", "Port", "Stream"]
 
 
 @dataclass(frozen=True)
 class Input:
-    """Where tuples come in; a static one is a table that is read whole before the run."""
+    """Where tuples come in; a static one is a table.
+
+    `stored` says where a table lies; `point` is the connection point, or the stored set, whose tuples these are.
+    """
 
     name: str
     schema: Schema
     static: bool = False
+    stored: Stored | None = None
+    point: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ class Stream:
 
 
 class Network:
-    """Built by `input`, `table`, the methods of streams, `user`, and `output`.
+    """Built by `input`, `table`, `stored`, the methods of streams, `user`, `point` and `output`.
 
     >>> net = Network("border watch")
     >>> reports = net.input("reports", "Sid int, Time int, Pos int")
@@ -157,28 +164,70 @@ class Network:
         self.inputs: dict[str, Input] = {}
         self.boxes: dict[str, Box] = {}
         self.outputs: dict[str, Output] = {}
+        # Views among them: those that have the name of an output.
+        self.points: dict[str, Point] = {}
         self._prefix = ""
         # The file that it was read from, if any: no run may write there.
         self.path: str | None = None
 
-    def input(self, name: str, schema: str | Schema) -> Stream:
-        return self._input(name, schema, static=False)
+    def input(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
+        """`point`: a connection point of the running network that this one is attached to, or a stored set here."""
+        return self._input(name, schema, static=False, point=point)
 
-    def table(self, name: str, schema: str | Schema) -> Stream:
+    def table(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
         """A static table: bound to a source like an input, read whole, and a side of joins."""
-        return self._input(name, schema, static=True)
+        return self._input(name, schema, static=True, point=point)
 
-    def _input(self, name: str, schema: str | Schema, static: bool) -> Stream:
-        self._new_name(name, f"input {name}")
-        try:
-            parsed = schema if isinstance(schema, Schema) else Schema.parse(schema)
-        except AuroraError as fault:
-            raise AuroraError(f"input {name}: {fault}") from None
-        for own in parsed.names:
-            if own.startswith("#"):
-                raise AuroraError(f"input {name}: field {own}: names that begin with # are taken; rename it")
-        self.inputs[name] = Input(name, parsed, static)
+    def stored(
+        self, name: str, address: str, key: str | Sequence[str] = (), schema: str | Schema | None = None
+    ) -> Stream:
+        """A table whose address is known. The schema is that of the Parquet file or database, unless it is given."""
+        where = f"point {name}"
+        self._new_name(name, where)
+        check_name(name, where)
+        if name in self.outputs:
+            raise AuroraError(f"{where}: there is an output of that name; rename the point")
+        address = check_address(address, where)
+        found = read_stored_schema(address, where) if schema is None else _parsed(schema, where)
+        self._check_fields(found, where)
+        self.inputs[name] = Input(name, found, True, Stored(address, check_key(key, found, where)))
         return Stream(self, Port(name))
+
+    def _input(self, name: str, schema: str | Schema | None, static: bool, point: str | None) -> Stream:
+        where = f"input {name}"
+        self._new_name(name, where)
+        own = None if point is None else self._stored_set(point, where)
+        if own is not None and static:
+            raise AuroraError(
+                f"{where}: {point} is a table already; take {point} itself, or leave static out"
+            )
+        if schema is not None:
+            parsed = _parsed(schema, where)
+        elif own is not None:
+            parsed = own.schema
+        else:
+            needed = f"the schema of the point {point}" if point else "a schema, or the point that it takes"
+            raise AuroraError(f"{where}: give {needed}")
+        if own is not None:
+            find_schema(own.name, parsed, {own.name: own.schema}, where)
+        # A window by "#" gives a field of that name, which can come back by a point.
+        self._check_fields(parsed, where, () if point is None else ("#",))
+        self.inputs[name] = Input(name, parsed, static, point=point)
+        return Stream(self, Port(name))
+
+    def _stored_set(self, point: str, where: str) -> Input | None:
+        """The stored set of this network that has the name, if there is one; its points cannot be its inputs."""
+        if point in self.points:
+            raise AuroraError(
+                f"{where}: {point} is a point of this network; take its stream {self.points[point].port}"
+            )
+        own = self.inputs.get(point)
+        return own if own is not None and own.stored is not None else None
+
+    def _check_fields(self, schema: Schema, where: str, allowed: Sequence[str] = ()) -> None:
+        for own in schema.names:
+            if own.startswith("#") and own not in allowed:
+                raise AuroraError(f"{where}: field {own}: names that begin with # are taken; rename it")
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
@@ -208,6 +257,9 @@ class Network:
         taken = ", ".join(
             f"{slot} {port}" for (slot, _), port in zip(references(spec, where), ports, strict=True)
         )
+        if "join" not in spec:
+            for port in ports:
+                self._check_not_stored(port, f"{where} ({taken})")
         made = operator(with_clocks(spec, named), schemas, static, f"{where} ({taken})")
         streams = [port for port, table in zip(ports, static, strict=True) if not table]
         clocks = tuple(self._clock(clock, streams, where) for clock in made.traits.clocks)
@@ -270,14 +322,71 @@ class Network:
             spec["keeps"] = _listed(keeps)
         return self.add(name, spec)
 
-    def output(self, name: str, stream: Stream) -> None:
+    def output(
+        self,
+        name: str,
+        stream: Stream,
+        keep: Any = None,
+        on: str | None = None,
+        key: str | Sequence[str] = (),
+    ) -> None:
+        """With `keep` it is a view: a point of that name, which holds rows for whoever connects later."""
+        where = f"output {name}"
         if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"output {name}: a name has no spaces and no '=', and does not begin with #")
+            raise AuroraError(f"{where}: a name has no spaces and no '=', and does not begin with #")
         if name in self.outputs:
-            raise AuroraError(f"output {name}: the name is used twice")
-        if stream.port.box in self.inputs and self.inputs[stream.port.box].static:
-            raise AuroraError(f"output {name}: {stream.port} is a table, not a stream")
-        self.outputs[name] = Output(name, self.own(stream))
+            raise AuroraError(f"{where}: the name is used twice")
+        if name in self.points or (name in self.inputs and self.inputs[name].stored is not None):
+            raise AuroraError(f"{where}: there is a point of that name; rename the output")
+        if keep is None and (on is not None or key):
+            found = "key" if on is None else "on"
+            raise AuroraError(f"{where}: {found} is for a view; add keep: 1h, or leave {found} out")
+        port = self._passing(stream, where)
+        if keep is not None:
+            self._keep(name, port, {"keep": keep, "on": on, "key": key}, where)
+        self.outputs[name] = Output(name, port)
+
+    def point(
+        self, name: str, stream: Stream, *, keep: Any, on: str | None = None, key: str | Sequence[str] = ()
+    ) -> None:
+        """A connection point: keeps what passes for "2h" (of the field `on`, or of arrival), 1000 tuples, or "all"."""
+        where = f"point {name}"
+        self._new_name(name, where)
+        if name in self.outputs:
+            raise AuroraError(
+                f"{where}: there is an output of that name; give that keep, or rename the point"
+            )
+        self._keep(name, self._passing(stream, where), {"keep": keep, "on": on, "key": key}, where)
+
+    def _keep(self, name: str, port: Port, given: Mapping[str, Any], where: str) -> None:
+        check_name(name, where)
+        taken = next((entry.name for entry in self.inputs.values() if entry.point == name), None)
+        if taken is not None:
+            raise AuroraError(
+                f"{where}: input {taken} takes a point of that name from a running network; use another name here"
+            )
+        self.points[name] = make_point(name, port, self.schema(port), given, where)
+
+    def _passing(self, stream: Stream, where: str) -> Port:
+        """The port of a stream that is not a table."""
+        port = self.own(stream)
+        entry = self.inputs.get(port.box)
+        self._check_not_stored(port, where)
+        if entry is not None and entry.static:
+            raise AuroraError(f"{where}: {port} is a table, not a stream")
+        return port
+
+    def _check_not_stored(self, port: Port, where: str) -> None:
+        if port.box in self.inputs and self.inputs[port.box].stored is not None:
+            raise AuroraError(
+                f"{where}: {port} is a stored set, a table for joins; for a stream of its rows add the input "
+                f"rows: {{point: {port}}} and take rows"
+            )
+
+    def point_schemas(self) -> dict[str, Schema]:
+        """What a query can take of this network: its points, its views, its stored sets."""
+        stored = {name: entry.schema for name, entry in self.inputs.items() if entry.stored is not None}
+        return {name: self.schema(point.port) for name, point in self.points.items()} | stored
 
     def own(self, stream: Stream) -> Port:
         """The port of a stream, which must be one of this network."""
@@ -322,14 +431,15 @@ class Network:
     def _new_name(self, name: str, where: str) -> None:
         if not name or any(c.isspace() or c == "=" for c in name):
             raise AuroraError(f"{where}: a name has no spaces and no '='")
-        if name in self.inputs or name in self.boxes:
+        point = name in self.points and name not in self.outputs
+        if name in self.inputs or name in self.boxes or point:
             raise AuroraError(f"{where}: the name is used twice")
 
     def checked(self) -> "Network":
-        """The network, if it can run: it has an input and an output, and boxes share relations by one key."""
+        """The network, if it can run: it has an input, and an output or a point; boxes share relations by one key."""
         if not any(not entry.static for entry in self.inputs.values()):
             raise AuroraError(f"network {self.name}: has no input")
-        if not self.outputs:
+        if not self.outputs and not self.points:
             raise AuroraError(f"network {self.name}: has no output")
         check_relations((box.name, box.operator, self._schemas(box)) for box in self.boxes.values())
         return self
@@ -344,14 +454,19 @@ class Network:
         return [self.schema(port) for port in self.streams(box)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and (self.name, self.inputs, self.boxes, self.outputs) == (
-            other.name,
-            other.inputs,
-            other.boxes,
-            other.outputs,
-        )
+        return isinstance(other, Network) and self._parts() == other._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.name, self.inputs, self.boxes, self.outputs, self.points
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _parsed(schema: str | Schema, where: str) -> Schema:
+    try:
+        return schema if isinstance(schema, Schema) else Schema.parse(schema)
+    except AuroraError as fault:
+        raise AuroraError(f"{where}: {fault}") from None
 
 
 def _listed(names: Sequence[str]) -> list[str]:

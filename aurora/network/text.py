@@ -12,24 +12,38 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.boxes import clock_references, references
+from aurora.network.ends import (
+    add_input,
+    add_output,
+    add_point,
+    add_stored,
+    check_points,
+    describe_ends,
+    sort_points,
+)
 from aurora.network.kernels import imported, place_of
 from aurora.network.network import Network
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 
 __all__ = ["from_text", "read_network", "to_text", "write_network"]
 
-KEYS = ("network", "inputs", "boxes", "outputs")
+KEYS = ("network", "inputs", "boxes", "points", "outputs")
+PARTS = "network, inputs, boxes, points and outputs"
 # A fault that shows what it found is cut here.
 LONGEST = 600
 
 
-def read_network(path: str | Path) -> Network:
+def read_network(path: str | Path, points: Mapping[str, Schema] | None = None) -> Network:
     """The network in a file, or the one that the function `module:name` makes.
 
-    User-defined functions of a file are looked for beside it too.
+    User-defined functions of a file are looked for beside it too. `points` are those of the running network that this
+    one is to be attached to, if any.
     """
     if re.fullmatch(r"[\w.]+:\w+", str(path)) and not Path(path).exists():
-        return _called(str(path))
+        network = _called(str(path))
+        if points is not None:
+            check_points(network, points)
+        return network
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -39,7 +53,7 @@ def read_network(path: str | Path) -> Network:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    network = from_text(text, str(path))
+    network = from_text(text, str(path), points)
     network.path = str(path.absolute())
     return network
 
@@ -62,51 +76,41 @@ def _called(place: str) -> Network:
     return network
 
 
-def from_text(text: str, source: str = "network") -> Network:
-    """The network that a text describes; a fault is one line, whatever stands in the text."""
+def from_text(text: str, source: str = "network", points: Mapping[str, Schema] | None = None) -> Network:
+    """The network that a text describes; a fault is one line, whatever stands in the text.
+
+    `points` are those of the running network that this one is to be attached to, if any.
+    """
     try:
-        return _network(load_yaml(text, source), source)
+        return _network(load_yaml(text, source), source, points)
     except AuroraError as fault:
         line = " ".join(str(fault).split())
         raise AuroraError(line if len(line) <= LONGEST else f"{line[:LONGEST]} ..") from fault.__cause__
 
 
-def _network(content: Any, source: str) -> Network:
+def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> Network:
     if not isinstance(content, Mapping):
-        raise AuroraError(f"{source}: a network is a mapping with network, inputs, boxes and outputs")
+        raise AuroraError(f"{source}: a network is a mapping with {PARTS}")
     for key in content:
         if key not in KEYS:
-            near = did_you_mean(key, KEYS)
-            raise AuroraError(
-                f"{source}: unknown key '{key}'{near}; there are network, inputs, boxes and outputs"
-            )
+            raise AuroraError(f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; there are {PARTS}")
     network = Network(str(content.get("network", Path(source).stem)))
+    stored, kept = sort_points(_entries(content, "points", source))
+    for name, entry in stored:
+        add_stored(network, name, entry)
     for name, entry in _entries(content, "inputs", source):
-        _add_input(network, str(name), entry)
+        add_input(network, str(name), entry, points)
     boxes = dict(_flat(content.get("boxes") or {}, "", source))
     for name in boxes:
         if name in network.inputs:
-            raise AuroraError(f"box {name}: the name is used twice, there is an input {name}")
+            what = "a point" if network.inputs[name].stored else "an input"
+            raise AuroraError(f"box {name}: the name is used twice, there is {what} {name}")
         _add_box(network, name, boxes)
     for name, entry in _entries(content, "outputs", source):
-        reference = entry.get("from") if isinstance(entry, Mapping) else entry
-        if reference is None or (isinstance(entry, Mapping) and set(entry) != {"from"}):
-            raise AuroraError(f"output {name}: write {{from: box}}, found '{entry}'")
-        port = network.find(str(reference), f"output {name}")
-        network.output(str(name), network.stream(str(port)))
+        add_output(network, str(name), entry)
+    for name, entry in kept:
+        add_point(network, name, entry)
     return network
-
-
-def _add_input(network: Network, name: str, entry: Any) -> None:
-    if not isinstance(entry, Mapping) or "schema" not in entry or set(entry) - {"schema", "static"}:
-        raise AuroraError(f'input {name}: write {{schema: "Field type, .."}} (and static: true for a table)')
-    static = entry.get("static", False)
-    if not isinstance(static, bool):
-        raise AuroraError(f"input {name}: static is true or false, found '{static}'")
-    if static:
-        network.table(name, str(entry["schema"]))
-    else:
-        network.input(name, str(entry["schema"]))
 
 
 def _add_box(network: Network, name: str, boxes: Mapping[str, Any]) -> None:
@@ -180,16 +184,18 @@ def _entries(content: Mapping[str, Any], key: str, source: str) -> list[tuple[An
 
 def to_text(network: Network) -> str:
     """The text of which `from_text` makes an equal network."""
-    inputs = {
-        name: {"schema": str(entry.schema), **({"static": True} if entry.static else {})}
-        for name, entry in network.inputs.items()
-    }
     boxes = {}
     for name, box in network.boxes.items():
         boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
-    outputs = {name: {"from": str(output.port)} for name, output in network.outputs.items()}
-    content = {"network": network.name, "inputs": inputs, "boxes": boxes, "outputs": outputs}
-    return dump_yaml(content)
+    inputs, points, outputs = describe_ends(network)
+    content = {
+        "network": network.name,
+        "inputs": inputs,
+        "boxes": boxes,
+        "points": points,
+        "outputs": outputs,
+    }
+    return dump_yaml({key: entry for key, entry in content.items() if key != "points" or entry})
 
 
 def write_network(network: Network, path: str | Path) -> None:

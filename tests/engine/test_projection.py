@@ -97,6 +97,27 @@ def test_every_box_keeps_the_schema_of_its_outputs() -> None:
         assert smaller.schema(smaller.outputs[name].port) == network.schema(network.outputs[name].port)
 
 
+def test_what_a_point_keeps_is_read() -> None:
+    network = Network("kept")
+    events, past = network.input("e", EVENT), network.input("past", EVENT, point="recent")
+    network.stored("people", "csv:people.csv", ["id"], "id bigint, name string")
+    for stream in (events, past):
+        name = str(stream.port)
+        network.output(name, stream.map({"a": "bid.auction"}, name=f"{name}a"))
+    network.point("prices", events.map({"p": "bid.price"}, name="cheap"), keep="1h")
+    network.output("times", events.map({"t": "bid.at"}, name="late"), keep=10)
+    smaller = project_inputs(network, ["e", "past"])
+    assert smaller.points == network.points and smaller.outputs == network.outputs
+    assert smaller.inputs["people"] == network.inputs["people"]
+    assert smaller.inputs["past"].point == "recent"
+    assert str(smaller.inputs["past"].schema) == "bid struct<auction: bigint>"
+    read = "bid struct<auction: bigint, price: bigint, at: timestamp>"
+    assert str(smaller.inputs["e"].schema) == read
+    assert str(project_inputs(network, []).inputs["past"].schema) == "person struct<>"
+    network.point("whole", events, keep="all")
+    assert str(project_inputs(network, []).inputs["e"].schema) == EVENT
+
+
 def test_what_a_source_reads_too_much_is_dropped() -> None:
     schema = Schema.parse(EVENT)
     rows = pa.RecordBatch.from_pylist(

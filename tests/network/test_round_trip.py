@@ -128,16 +128,39 @@ def networks(draw: st.DrawFn) -> Network:
     """Up to eight boxes of every kind, each on streams that are there; fields stay those of SCHEMA where they can."""
     net = Network(draw(st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1)))
     streams = [net.input(f"in{i}", SCHEMA) for i in range(draw(st.integers(1, 3)))]
-    table = net.table("people", "Sid int, Level int")
+    streams += [net.input("past", SCHEMA, point="recent")] if draw(st.booleans()) else []
+    tables = [net.table("people", "Sid int, Level int")]
+    tables.append(net.stored("levels", "csv:levels.csv", draw(KEYS), "Sid int, Level int, Name string"))
+    if draw(st.booleans()):
+        net.input("rows", point="levels")
+        tables.append(net.table("before", "Sid int", point="recent"))
     for number in range(draw(st.integers(1, 8))):
         name = f"{draw(st.sampled_from(['', 'g.', 'g.h.']))}box{number}"
         stream = draw(st.sampled_from(streams))
         other = draw(st.sampled_from(streams))
-        made = put(draw, net, stream, other, table, name)
+        made = put(draw, net, stream, other, draw(st.sampled_from(tables)), name)
         if made.schema == streams[0].schema:
             streams.append(made)
-        net.output(f"out{number}", made)
+        net.output(f"out{number}", made, **draw(st.just({}) | VIEWS))
+    for number in range(draw(st.integers(0, 3))):
+        net.point(f"point{number}", draw(st.sampled_from(streams)), **draw(KEPT))
     return net
+
+
+KEYS = st.lists(st.sampled_from(["Sid", "Name"]), unique=True)
+# Every stream has other fields: its views go by arrival.
+VIEWS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"keep": st.integers(1, 10**12) | st.sampled_from(["all", "2h", "1.5 hours", "250ms"])}
+)
+KEPT: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    VIEWS,
+    st.fixed_dictionaries({"keep": st.just("latest"), "key": st.sampled_from([["Sid"], ["Name", "Sid"]])}),
+    st.sampled_from([("Sid", 7), ("Time", "2h"), ("At", "90m"), ("Pos", 0.5), ("Time", "all")]).flatmap(
+        lambda pair: st.fixed_dictionaries(
+            {"keep": st.just(pair[1]), "on": st.just(pair[0])}, optional={"key": KEYS}
+        )
+    ),
+)
 
 
 ORDERS = st.fixed_dictionaries(
