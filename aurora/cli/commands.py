@@ -22,6 +22,10 @@ NETWORKS = {
     "run": "aurora.cli.networks:run_network",
     "check": "aurora.cli.networks:check",
     "explain": "aurora.cli.networks:explain",
+    **{
+        name: f"aurora.cli.homes:{name}"
+        for name in ("status", "pause", "resume", "step", "stop", "attach", "detach", "peek")
+    },
     "prepare": "aurora.cli.prepare:prepare_machine",
 }
 LINEAR_ROAD = {

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.progress import RunWatch
 from aurora.engine.explain import describe_network, describe_stages
@@ -88,6 +89,12 @@ def run_network(
     checkpoint: Annotated[
         str | None, typer.Option(help="Folder of the checkpoint [beside the first sink].")
     ] = None,
+    home: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder for all of the run: aurora status, attach, peek and others talk to it there."
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
     log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
@@ -97,7 +104,8 @@ def run_network(
 
     A path that ends in .csv, .jsonl, .ndjson or .json is one file with the rows in the order of emission, any other a
     folder of parts.
-    A run that was killed goes on where it stopped when the same command is given again.
+    A run that was killed goes on where it stopped when the same command is given again. With --home other terminals
+    can talk to it, and its connection points keep what passes.
 
     Example: aurora run border.yaml --source reports=csv:r.csv --source beats=csv:b.csv --sink alarms=csv:out.csv
     """
@@ -111,8 +119,9 @@ def run_network(
         fresh,
         rejects=rejects,
         log=str(log.absolute()) if log else None,
+        home=home,
     )
-    sources, sinks = _bindings(source or [], "source"), _bindings(sink or [], "sink")
+    sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:
         try:
             with RunWatch() as watch:
@@ -123,20 +132,10 @@ def run_network(
         if stop.is_set() and not result.ended:
             typer.echo(_stopped(result, fresh), err=True)
             raise typer.Exit(130)
+        if not result.ended:
+            typer.echo(_stopped(result, fresh), err=True)
         if _nothing_was_read(result):
             raise AuroraError("no row could be read: check the schema of the input, and what the file holds")
-
-
-def _bindings(given: list[str], what: str) -> dict[str, str]:
-    bound: dict[str, str] = {}
-    for text in given:
-        name, equals, address = text.partition("=")
-        if not equals or not name or not address:
-            raise AuroraError(f"--{what} {text}: write NAME=ADDRESS, for example alarms=csv:out.csv")
-        if name in bound:
-            raise AuroraError(f"--{what} {name} is given twice")
-        bound[name] = address
-    return bound
 
 
 def _stopped(result: Result, fresh: bool) -> str:

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from py4j.protocol import Py4JError
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -31,8 +31,8 @@ from aurora.engine.spark.session import (
     spark_session,
 )
 from aurora.engine.statistics import BatchReport, Recent, Statistics
-from aurora.engine.totals import Totals
 from aurora.engine.taps import Taps
+from aurora.engine.totals import Totals
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
@@ -197,10 +197,14 @@ class SparkRun:
 
         It begins with the next batch, shows a hundred tuples of each at most, and ends when nobody asks any more.
         """
-        known = {str(port) for port in self._bound.job.plan.made_in}
+        known = [str(port) for port in self._bound.job.plan.made_in]
         if stream not in known:
-            near = did_you_mean(stream, sorted(known))
-            raise AuroraError(f"no stream {stream} runs{near}; there are {', '.join(sorted(known))}")
+            # A box alone means its first output.
+            first = next((name for name in known if name.rpartition(".")[0] == stream), None)
+            if first is None:
+                near = did_you_mean(stream, sorted(known))
+                raise AuroraError(f"no stream {stream} runs{near}; there are {', '.join(sorted(known))}")
+            stream = first
         found = self._taps.ask(stream, after)
         self._set_taps()
         return found

@@ -156,7 +156,13 @@ def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
     except OSError as fault:
         raise cannot_write(sink.place or name, fault) from None
     arrived = sample_arrivals(train.arrived)
-    return {"output": name, "rows": len(train), "first": int(train.keys[0, 0]), "part": part, "arrived": arrived}
+    return {
+        "output": name,
+        "rows": len(train),
+        "first": int(train.keys[0, 0]),
+        "part": part,
+        "arrived": arrived,
+    }
 
 
 def _counts(count: BoxCounts) -> dict[str, Any]:

@@ -37,7 +37,9 @@ class ControlServer:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 with outer._counted(), suppress(BrokenPipeError, ConnectionResetError):
-                    self.wfile.write(json.dumps(outer._answer(self.connection, self.rfile.readline())).encode() + b"\n")
+                    self.wfile.write(
+                        json.dumps(outer._answer(self.connection, self.rfile.readline())).encode() + b"\n"
+                    )
 
         class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             daemon_threads = True

@@ -1,4 +1,4 @@
-"""The home of a running network: a folder with its checkpoint, its points, the queries attached to it, and its socket."""
+"""The home of a running network: the folder of its checkpoint, its points, its attached queries and its socket."""
 
 import json
 import os

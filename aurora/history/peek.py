@@ -17,7 +17,7 @@ from aurora.history.home import Home
 from aurora.history.log import Log, Published
 from aurora.history.segments import read_segment
 
-__all__ = ["Peek", "describe_point", "meet", "open_point"]
+__all__ = ["Peek", "describe_point", "is_point", "meet", "open_point"]
 
 DESCRIPTION = "point.json"
 # Between two looks for new rows, in seconds.
@@ -28,6 +28,10 @@ def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
     """Notes beside a log what its tuples are, for who reads it without the network."""
     folder.mkdir(parents=True, exist_ok=True)
     replace_text(folder / DESCRIPTION, json.dumps({"schema": str(schema), **spec}))
+
+
+def is_point(home: Home, name: str) -> bool:
+    return (home.folder / "points" / name / DESCRIPTION).exists()
 
 
 def open_point(home: Home, name: str) -> "Peek":

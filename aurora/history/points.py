@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
@@ -13,6 +14,7 @@ from aurora.errors import AuroraError
 from aurora.history.home import Home
 from aurora.history.keeping import find_first, remove_old
 from aurora.history.log import Log, Published
+from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
 from aurora.history.point_source import READERS, note_reader
 from aurora.network.network import Network, Output
@@ -41,8 +43,15 @@ class Points:
         network.outputs = {**self._network.outputs, **extra}
         return network
 
+    def describe(self) -> None:
+        """Notes beside each log what its tuples are."""
+        for name, point in self._points.items():
+            describe_point(Path(self._folders[name]), self.schemas[name], dict(point.spec))
+
     def sinks(self) -> dict[str, PointSink]:
-        return {name: PointSink(self._folders[name], point, self._remove) for name, point in self._points.items()}
+        return {
+            name: PointSink(self._folders[name], point, self._remove) for name, point in self._points.items()
+        }
 
     def log(self, name: str) -> Log:
         return self._logs[name]
@@ -118,7 +127,7 @@ def _read_since(points: Points, name: str, since: str | int) -> Keep:
     point = points.point(name)
     amount = int(since) if isinstance(since, str) and since.isdigit() else since
     where = f"since {since}"
-    asked = read_keep(amount, point.on, points.schemas[name], where)
+    asked = read_keep(amount, point.on, (), points.schemas[name], where)
     for one, other in ((asked.rows, point.keep.rows), (asked.span, point.keep.span)):
         if one is not None and other is not None and one > other:
             raise AuroraError(f"{where}: point {name} keeps {point.spec.get('keep')}; ask for that at most")

@@ -58,6 +58,7 @@ def start(
             home.checkpoint.mkdir(exist_ok=True)
         points = Points(network, home)
         own = _settings(settings, home)
+        points.describe()
         main = start_run(points.with_outputs(), sources, {**sinks, **points.sinks()}, own, watch)
         running = Running(network, main, list(sinks), own, home, points)
         held.pop_all()
@@ -166,7 +167,9 @@ class Running:
 
     def status(self) -> dict[str, Any]:
         """All figures as plain data: what `aurora status --json` prints."""
-        outputs = [name for name in self._network.outputs if name in self._sinks or name in self._points.schemas]
+        outputs = [
+            name for name in self._network.outputs if name in self._sinks or name in self._points.schemas
+        ]
         queries = {name: asdict(query) for name, query in self.queries().items()}
         seen = self.statistics()
         return describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
@@ -196,8 +199,17 @@ class Running:
             raise AuroraError(f"the network has no point {point}{near}; there are {known}")
         return self._points.schemas[point]
 
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """Those of all points and views."""
+        return dict(self._points.schemas)
+
     def attach(
-        self, query: Network, sinks: Mapping[str, Any], name: str | None = None, since: str | int | None = None
+        self,
+        query: Network,
+        sinks: Mapping[str, Any],
+        name: str | None = None,
+        since: str | int | None = None,
     ) -> str:
         """Attaches a query whose inputs are points of this network; gives its name.
 
@@ -206,7 +218,9 @@ class Running:
         of the same home.
         """
         if self._home is None:
-            raise AuroraError("queries are attached to a network that has a home: start it with Settings(home=..)")
+            raise AuroraError(
+                "queries are attached to a network that has a home: start it with Settings(home=..)"
+            )
         if self.state == "stopped":
             raise AuroraError("the run has ended: no query can be attached any more")
         name = name or query.name.replace(" ", "-")
@@ -235,9 +249,27 @@ class Running:
         """Stops a query and forgets how far it was; what it has written stays."""
         with self._changing:
             if name not in self._queries and name not in self._refused:
-                known = ", ".join([*self._queries, *self._refused]) or "none"
-                raise AuroraError(f"no query {name} is attached; there are {known}")
+                raise self._unknown(name)
             self._drop(name)
+
+    def _unknown(self, name: str) -> AuroraError:
+        known = ", ".join([*self._queries, *self._refused]) or "none"
+        return AuroraError(f"no query {name} is attached; there are {known}")
+
+    def resume_query(self, name: str) -> None:
+        """Starts a query that has failed again, where it stopped."""
+        with self._changing:
+            known, refused = self._queries.get(name), self._refused.get(name)
+            if known is None and refused is None:
+                raise self._unknown(name)
+            if known is not None and known.status().state != "failed":
+                raise AuroraError(f"query {name} has not failed: it is {known.status().state}")
+            note = known.note if known is not None else refused[0]  # type: ignore[index]
+            self._queries.pop(name, None)
+            self._refused.pop(name, None)
+            self._take_up(note)
+            if name in self._refused:
+                raise AuroraError(self._refused[name][1])
 
     def queries(self) -> dict[str, QueryStatus]:
         """The queries that are attached, and how each does."""
@@ -261,7 +293,9 @@ class Running:
         """A query that has failed or ended gives its name up."""
         known = self._queries.get(name)
         if known is not None and known.status().state not in ("failed", "ended", "stopped"):
-            raise AuroraError(f"a query {name} is attached already; detach it, or give another name with --name")
+            raise AuroraError(
+                f"a query {name} is attached already; detach it, or give another name with --name"
+            )
         if known is not None or name in self._refused:
             self._drop(name)
 

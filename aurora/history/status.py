@@ -19,7 +19,9 @@ def describe_run(
         "batch": seen.batches,
         "seconds": round(seen.seconds, 3),
         "rejected": seen.rejected,
-        "inputs": {name: {"rate": round(rate, 1), "waiting": None} for name, rate in seen.input_rates.items()},
+        "inputs": {
+            name: {"rate": round(rate, 1), "waiting": None} for name, rate in seen.input_rates.items()
+        },
         "boxes": {name: _describe_box(name, seen) for name in boxes},
         "outputs": {name: _describe_output(name, seen) for name in outputs},
         "points": points,

@@ -16,7 +16,7 @@ from aurora.network.arguments import read_names
 if TYPE_CHECKING:
     from aurora.network.network import Port
 
-__all__ = ["Keep", "Point", "Stored", "check_key", "check_name", "find_schema", "make_point"]
+__all__ = ["Keep", "Point", "Stored", "check_key", "check_name", "find_schema", "make_point", "read_keep"]
 
 # The most tuples that a point can count.
 MOST_ROWS = 2**63 - 1
@@ -61,7 +61,7 @@ def make_point(name: str, port: "Port", schema: Schema, given: Mapping[str, Any]
     if on is not None:
         _check_on(on, schema, where)
     key = check_key(given.get("key", ()), schema, where)
-    keep = _read_keep(given.get("keep"), on, key, schema, where)
+    keep = read_keep(given.get("keep"), on, key, schema, where)
     spec = {"from": str(port), "keep": given["keep"]}
     spec |= {} if on is None else {"on": on}
     spec |= {"key": list(key)} if key else {}
@@ -105,7 +105,7 @@ def _check_on(on: Any, schema: Schema, where: str) -> None:
         )
 
 
-def _read_keep(given: Any, on: str | None, key: tuple[str, ...], schema: Schema, where: str) -> Keep:
+def read_keep(given: Any, on: str | None, key: tuple[str, ...], schema: Schema, where: str) -> Keep:
     if given == "all":
         return Keep()
     if given == "latest":

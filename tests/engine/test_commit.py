@@ -13,10 +13,10 @@ import pytest
 from aurora import AuroraError, Settings
 from aurora.engine import durable
 from aurora.engine.binding import Bound
-from aurora.engine.statistics import BatchReport
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.rejects import RejectsSink
 from aurora.engine.sinks.text import TextSink
+from aurora.engine.statistics import BatchReport
 from aurora.engine.totals import Totals
 from tests.engine.without_spark import base, commit_all, files, run_here
 

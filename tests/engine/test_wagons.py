@@ -72,5 +72,7 @@ def test_pieces_are_the_train_that_they_were(tmp_path: Path, monkeypatch: pytest
         assert (together.keys == train.arrange().keys).all()
     outputs = [place for place in found if place[1:] == (SINKS, output_lane(0))]
     assert len(outputs) == 1 and len(found[outputs[0]]) > 3
-    moments = [read_moment(payload)[0] for place in found if place[2] == Lane.MOMENT for payload in found[place]]
+    moments = [
+        read_moment(payload)[0] for place in found if place[2] == Lane.MOMENT for payload in found[place]
+    ]
     assert [moment.end for moment in moments] == [True]

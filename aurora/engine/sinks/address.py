@@ -17,7 +17,7 @@ from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.source import REJECTS
 from aurora.errors import AuroraError
 
-__all__ = ["open_rejects", "open_sink"]
+__all__ = ["absolute_address", "open_rejects", "open_sink"]
 
 # Endings of paths that are one file; any other path is a folder of parts.
 FILES = {"csv": (".csv",), "json": (".jsonl", ".ndjson", ".json"), "parquet": ()}
@@ -57,6 +57,12 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     if kind == "csv":
         return TextSink(path, _csv_lines, csv_header(schema.arrow()), in_tasks=True)
     return TextSink(path, _json_lines, in_tasks=True)
+
+
+def absolute_address(address: str) -> str:
+    """The same address for a process with another working folder."""
+    kind, colon, path = address.partition(":")
+    return f"{kind}:{os.path.abspath(path)}" if colon and kind in FILES and path else address
 
 
 def open_rejects(address: str) -> Sink:

@@ -16,8 +16,8 @@ Note = Any
 class Sink(Protocol):
     """What a network may write to; one of your own is given to `run` as an object.
 
-    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back. A sink
-    may have one method more, `publish(note)`, called when the batch of a note counts.
+    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back. One
+    method more is free to have: `publish(note)`, called when the batch of a note counts.
     """
 
     @property

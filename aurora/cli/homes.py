@@ -1,0 +1,222 @@
+"""Commands that talk to a network in its home: status, pause, resume, step, stop, attach, detach, peek."""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from aurora.cli.bindings import read_bindings
+from aurora.cli.status_table import show_status
+from aurora.engine.sinks.address import absolute_address
+from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.errors import AuroraError
+from aurora.history.control import ask, is_running
+from aurora.history.home import Home
+from aurora.history.peek import is_point, open_point
+from aurora.network.text import read_network, to_text
+
+__all__ = ["attach", "detach", "pause", "peek", "resume", "status", "step", "stop"]
+
+HomeFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The home of a network, as given to aurora run --home.")
+]
+# Between two looks at a network that is watched, in seconds.
+LOOK = 1.0
+
+
+def status(
+    home: HomeFolder,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, once a second, until Ctrl-C.")] = False,
+) -> None:
+    """Show how a network does: its inputs, boxes, outputs, points and queries.
+
+    Where no network runs, these are the figures with which it stopped.
+
+    Example: aurora status border-home --watch
+    """
+    place = Home.of(home)
+    place.check_there()
+    if not watch:
+        _print_status(_status(place), as_json)
+        return
+    if as_json or not sys.stdout.isatty():
+        while True:
+            _print_status(_status(place), as_json)
+            time.sleep(LOOK)
+    with Live(show_status(_status(place)), auto_refresh=False, console=Console()) as live:
+        while True:
+            time.sleep(LOOK)
+            live.update(show_status(_status(place)), refresh=True)
+
+
+def _status(home: Home) -> dict[str, Any]:
+    return dict(ask(home, "status")) if is_running(home) else home.last_status()
+
+
+def _print_status(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found), flush=True)
+    else:
+        Console().print(show_status(found))
+
+
+def pause(home: HomeFolder) -> None:
+    """Pause a network: the batch under way ends, and the input waits at its source.
+
+    Example: aurora pause border-home
+    """
+    answer = ask(Home.of(home), "pause")
+    typer.echo(f"paused after {_batches(answer)}; aurora resume {home} goes on", err=True)
+
+
+def _batches(answer: dict[str, Any]) -> str:
+    return f"{answer['batch']:,} {'batch' if answer['batch'] == 1 else 'batches'}"
+
+
+def resume(
+    home: HomeFolder,
+    query: Annotated[str | None, typer.Argument(help="A query that failed, to start it again.")] = None,
+) -> None:
+    """Resume a network that is paused, or start a query that failed again where it stopped.
+
+    Example: aurora resume border-home
+    """
+    ask(Home.of(home), "resume", query=query)
+
+
+def step(
+    home: HomeFolder,
+    batches: Annotated[int, typer.Option(help="How many batches to make.")] = 1,
+) -> None:
+    """Let a network make some batches and pause behind them.
+
+    Example: aurora step border-home --batches 3
+    """
+    ask(Home.of(home), "step", batches=batches)
+
+
+def stop(home: HomeFolder) -> None:
+    """Stop a network and its queries; aurora run with the same home goes on where they stopped.
+
+    Example: aurora stop border-home
+    """
+    answer = ask(Home.of(home), "stop")
+    typer.echo(f"stopped after {_batches(answer)}", err=True)
+
+
+def attach(
+    home: HomeFolder,
+    query: Annotated[Path, typer.Argument(metavar="QUERY", help="A network whose inputs are points.")],
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sink", help="NAME=csv:PATH, json:PATH or parquet:PATH; outputs without one are left out."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="A name for the query [the name of its network].")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to begin: a span such as 1h, a number of tuples, all, or now [all that is kept]."
+        ),
+    ] = None,
+) -> None:
+    """Attach a query to a network that runs: first the history of its points, then what comes, without a gap.
+
+    It stays attached, also when the network is stopped and started again, until it is detached.
+
+    Example: aurora attach border-home near.yaml --sink near=csv:near.csv --since 1h
+    """
+    place = Home.of(home)
+    sinks = {slot: absolute_address(address) for slot, address in read_bindings(sink or [], "sink").items()}
+    for slot, address in sinks.items():
+        if address == "console":
+            raise AuroraError(
+                f"--sink {slot}=console: a query writes to files; aurora peek shows what passes in this terminal"
+            )
+    answer = ask(
+        place, "attach", text=_text(query), path=str(query.absolute()), sinks=sinks, name=name, since=since
+    )
+    typer.echo(f"attached {answer['name']}; aurora detach {home} {answer['name']} ends it", err=True)
+
+
+def _text(query: Path) -> str:
+    """The text of a query; a function that makes one is called here."""
+    if re.fullmatch(r"[\w.]+:\w+", str(query)) and not query.exists():
+        return to_text(read_network(query))
+    try:
+        return query.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
+        raise AuroraError(f"cannot read query {query}: {reason}") from None
+
+
+def detach(home: HomeFolder, name: Annotated[str, typer.Argument(help="The name of the query.")]) -> None:
+    """Detach a query: it ends, what it has written stays, and the network takes no notice.
+
+    Example: aurora detach border-home near
+    """
+    ask(Home.of(home), "detach", name=name)
+
+
+def peek(
+    home: HomeFolder,
+    name: Annotated[str, typer.Argument(help="A point, a view, or any stream of the network.")],
+    where: Annotated[str | None, typer.Option(help="A condition in SQL, for example 'Pos >= 30'.")] = None,
+    last: Annotated[int, typer.Option(help="How many rows to show.", min=0)] = 10,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with the rows that come.")] = False,
+    format: Annotated[str, typer.Option(help="csv or json.")] = "csv",
+) -> None:
+    """Show rows: the last ones that a point or view holds, or some of those that pass on a stream.
+
+    Of a point or view all rows are shown, of another stream a hundred of each batch at most.
+
+    Example: aurora peek border-home recent --where 'Pos >= 30' --last 5
+    """
+    if format not in ("csv", "json"):
+        raise AuroraError(f"--format {format}: write csv or json")
+    place = Home.of(home)
+    if is_point(place, name):
+        _peek_point(place, name, where, last, follow, format)
+    else:
+        _peek_stream(place, name, where, last, follow, format)
+
+
+def _peek_point(home: Home, name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+    point = open_point(home, name)
+    rows, behind = point.last(last, where)
+    encode = to_json if form == "json" else to_csv
+    header = b"" if form == "json" else csv_header(rows.schema)
+    _write(header + encode(rows))
+    if follow:
+        for more in point.follow(behind, where):
+            _write(encode(more))
+
+
+def _peek_stream(home: Home, name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+    number, told, shown = 0, False, 0
+    while True:
+        answer = ask(home, "look", stream=name, after=number, where=where, format=form)
+        number, lines = answer["number"], answer["rows"].splitlines(keepends=True)
+        if answer["header"] and not told:
+            _write(answer["header"].encode())
+            told = True
+        if not follow:
+            lines = lines[: last - shown]
+        _write("".join(lines).encode())
+        shown += len(lines)
+        if not follow and shown >= last:
+            return
+        time.sleep(LOOK / 4)
+
+
+def _write(text: bytes) -> None:
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()

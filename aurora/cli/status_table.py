@@ -1,0 +1,57 @@
+"""The figures of a network as tables for a terminal."""
+
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["show_status"]
+
+
+def show_status(found: dict[str, Any]) -> Group:
+    """What `aurora status` prints; JSON has all of it."""
+    rejected = f", {found['rejected']:,} rejected" if found.get("rejected") else ""
+    parts: list[Any] = [Text(f"{found['state']}, {found.get('batch', 0):,} batches{rejected}")]
+    for title, rows, columns in (
+        ("input", found.get("inputs", {}), {"rows/s": "rate"}),
+        (
+            "box",
+            found.get("boxes", {}),
+            {"taken": "taken", "given": "given", "us/tuple": "cost_us", "state bytes": "state_bytes"},
+        ),
+        (
+            "output",
+            found.get("outputs", {}),
+            {"rows": "rows", "rows/s": "rate", "p50 s": "latency_p50", "p99 s": "latency_p99"},
+        ),
+        (
+            "point",
+            found.get("points", {}),
+            {"keeps": "keep", "rows": "rows", "passed": "passed", "bytes": "bytes"},
+        ),
+        ("query", found.get("queries", {}), {"state": "state", "taken": "taken", "behind": "behind"}),
+    ):
+        if rows:
+            parts += [Text(""), _table(title, rows, columns)]
+    for name, query in found.get("queries", {}).items():
+        if query.get("fault"):
+            parts.append(Text(f"query {name}: {query['fault']}"))
+    return Group(*parts)
+
+
+def _table(title: str, rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> Table:
+    table = Table(title, box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, figures in rows.items():
+        table.add_row(name, *(_figure(figures.get(key)) for key in columns.values()))
+    return table
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
