@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aurora.errors import AuroraError
+from aurora.history.latest import copied_upto
 from aurora.history.log import DATA, INDEX, Log, Published, log_file
 from aurora.history.point_source import READERS
 from aurora.history.segments import Segment, on_values, read_segment
@@ -40,7 +41,7 @@ def find_first(log: Log, point: Point, keep: Keep, now: float | None = None) -> 
 def remove_old(log: Log, point: Point, now: float | None = None) -> int:
     """Removes the files whose rows are all older than what is kept and past every reader; gives their number."""
     published, files = log.published(), log.files()
-    if len(files) < 2 or (point.keep.rows is None and point.keep.span is None):
+    if len(files) < 2 or point.keep == Keep():
         return 0
     needed = min(_readers(log.folder), default=published.rows)
     removed = 0
@@ -57,6 +58,8 @@ def remove_old(log: Log, point: Point, now: float | None = None) -> int:
 
 def _is_old(log: Log, first: int, after: int, point: Point, published: Published, now: float | None) -> bool:
     keep = point.keep
+    if keep.latest:
+        return after <= copied_upto(log.folder)
     if keep.rows is not None:
         return after <= published.rows - keep.rows
     if keep.span is None or (point.on is not None and published.reached is None):

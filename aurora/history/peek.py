@@ -14,6 +14,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.controls import replace_text
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.home import Home
+from aurora.history.latest import read_latest
 from aurora.history.log import Log, Published
 from aurora.history.segments import read_segment
 
@@ -42,7 +43,8 @@ def open_point(home: Home, name: str) -> "Peek":
         near = did_you_mean(name, known)
         raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")
     description = json.loads((place / name / DESCRIPTION).read_text())
-    return Peek(Log(str(place / name)), Schema.parse(description["schema"]))
+    latest = tuple(description["key"]) if description["keep"] == "latest" else None
+    return Peek(Log(str(place / name)), Schema.parse(description["schema"]), latest)
 
 
 def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
@@ -54,13 +56,21 @@ def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class Peek:
-    """The rows of a point; `where` is a condition in SQL on its fields."""
+    """The rows of a point; `where` is a condition in SQL on its fields.
+
+    Of a view that keeps the latest row of each key these are the rows of its table, by arrival.
+    """
 
     log: Log
     schema: Schema
+    latest: tuple[str, ...] | None = None
 
     def last(self, count: int, where: str | None = None) -> tuple[pa.RecordBatch, int]:
         """The last rows that meet a condition, in order, and the row up to which was looked."""
+        if self.latest is not None:
+            table = read_latest(self.log, self.latest, self.schema)
+            rows = self._condition(where)(table.rows)
+            return rows.slice(max(rows.num_rows - count, 0)), table.upto
         published = self.log.published()
         meets, found, left = self._condition(where), [], count
         for path, segment in reversed(self.log.segments(self.log.first(), published.rows, published)):

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +52,15 @@ class PointPiece:
 
 @dataclass
 class PointSource:
-    """From the row `first` of a log on; a cursor has the number of rows behind it. `reader` is who reads."""
+    """From the row `first` of a log on; a cursor has the number of rows behind it. `reader` is who reads.
+
+    Before them come the rows of `table`, another log: what a view held when its reader came.
+    """
 
     folder: str
     first: int
     reader: str
+    table: str | None = None
     live: bool = field(default=True, init=False)
     _log: Log | None = field(default=None, init=False, repr=False)
 
@@ -68,36 +73,53 @@ class PointSource:
     def identity(self) -> str:
         return f"point:{os.path.basename(self.folder)}:{self.first}"
 
+    @cached_property
+    def _ahead(self) -> int:
+        """The rows of the table."""
+        return Published.read(self.table).rows if self.table is not None else 0
+
     def begin(self) -> Cursor:
         return {"row": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        there = Published.read(self.folder).rows - self.first
-        return {"row": max(cursor["row"], min(cursor["row"] + rows, there))}
+        return {"row": max(cursor["row"], min(cursor["row"] + rows, self.there()))}
+
+    def there(self) -> int:
+        """How many rows there are by now."""
+        return Published.read(self.folder).rows - self.first + self._ahead
 
     def finished(self, cursor: Cursor) -> bool:
-        published = Published.read(self.folder)
-        return published.ended and bool(cursor["row"] >= published.rows - self.first)
+        return Published.read(self.folder).ended and bool(cursor["row"] >= self.there())
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
-        low, high = start["row"] + self.first, end["row"] + self.first
+        share = -(-(end["row"] - start["row"]) // number)
+        if self.table is None or start["row"] >= self._ahead:
+            return self._cut(self.log, start["row"], end["row"], share, self.first - self._ahead)
+        middle = min(end["row"], self._ahead)
+        return [
+            *self._cut(Log(self.table), start["row"], middle, share, 0),
+            *self._cut(self.log, middle, end["row"], share, self.first - self._ahead),
+        ]
+
+    def _cut(self, log: Log, start: int, end: int, share: int, first: int) -> list[Piece]:
+        """The pieces of a log in which the stream's row 0 has the number `first`."""
+        low, high = start + first, end + first
         if low >= high:
             return []
-        segments = self.log.segments(low, high, Published.read(self.folder))
+        segments = log.segments(low, high, Published.read(log.folder))
         if not segments or segments[0][1].row > low:
             raise AuroraError(
-                f"{self.folder} does not hold row {low:,} any more; detach the query and attach it again"
+                f"{log.folder} does not hold row {low:,} any more; detach the query and attach it again"
             )
-        share = -(-(high - low) // number)
         pieces: list[Piece] = []
         for at in range(low, high, share):
             stop = min(at + share, high)
             held = (found for found in segments if found[1].row < stop and found[1].row + found[1].rows > at)
-            pieces.append(PointPiece(tuple(held), at, stop, self.first))
+            pieces.append(PointPiece(tuple(held), at, stop, first))
         return pieces
 
     def forget(self, cursor: Cursor) -> None:
-        note_reader(self.folder, self.reader, cursor["row"] + self.first)
+        note_reader(self.folder, self.reader, max(cursor["row"] - self._ahead, 0) + self.first)
 
 
 def note_reader(folder: str, reader: str, row: int) -> None:

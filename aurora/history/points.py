@@ -13,6 +13,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.errors import AuroraError
 from aurora.history.home import Home
 from aurora.history.keeping import find_first, remove_old
+from aurora.history.latest import is_due, read_latest, write_copy, write_log
 from aurora.history.log import Log, Published
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
@@ -31,6 +32,7 @@ class Points:
         self._points: dict[str, Point] = dict(network.points) if home is not None else {}
         self._folders = {name: str(home.point(name)) for name in self._points} if home is not None else {}
         self._logs = {name: Log(folder) for name, folder in self._folders.items()}
+        self._copying: threading.Thread | None = None
         self._locks = {name: threading.Lock() for name in self._points}
         self.schemas: dict[str, Schema] = {
             name: network.schema(point.port) for name, point in self._points.items()
@@ -73,8 +75,17 @@ class Points:
         if self._locks[name].acquire(blocking=False):
             try:
                 remove_old(self._logs[name], self._points[name])
+                due = self._points[name].keep.latest and is_due(self._logs[name])
             finally:
                 self._locks[name].release()
+            if due and not (self._copying and self._copying.is_alive()):
+                self._copying = threading.Thread(target=self._copy, args=(name,), name="copy", daemon=True)
+                self._copying.start()
+
+    def _copy(self, name: str) -> None:
+        """A copy of a view that keeps the latest rows, so that its log can be cut; the network goes on meanwhile."""
+        with self._locks[name]:
+            write_copy(self._logs[name], self._points[name], self.schemas[name])
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -111,14 +122,37 @@ class Points:
         return found
 
 
-def find_start(points: Points, name: str, reader: str, since: str | int | None) -> int:
-    """The row of a point's log with which a query begins; what it needs is not removed from here on."""
+def find_start(
+    points: Points, name: str, reader: str, since: str | int | None, table: Path
+) -> dict[str, Any]:
+    """The row of a point's log with which a query begins; what it needs is not removed from here on.
+
+    A view of the latest rows is written out to `table`, with which the query begins.
+    """
     point, log = points.point(name), points.log(name)
+    if point.keep.latest:
+        return _start_with_table(points, name, reader, since, table)
     kept = find_first(log, point, point.keep)
     if since is not None:
         kept = max(kept, find_first(log, point, _read_since(points, name, since)))
     points.register(name, reader, kept)
-    return kept
+    return {"point": name, "first": kept}
+
+
+def _start_with_table(
+    points: Points, name: str, reader: str, since: str | int | None, table: Path
+) -> dict[str, Any]:
+    if since not in (None, "all", "now"):
+        raise AuroraError(
+            f"since {since}: {name} keeps the latest row of each key; begin with those (all), or with what comes (now)"
+        )
+    found = read_latest(points.log(name), points.point(name).key, points.schemas[name])
+    points.register(name, reader, found.upto)
+    start = {"point": name, "first": found.upto}
+    if since == "now":
+        return start
+    write_log(str(table), found, points.point(name))
+    return {**start, "table": str(table)}
 
 
 def _read_since(points: Points, name: str, since: str | int) -> Keep:

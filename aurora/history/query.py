@@ -13,7 +13,6 @@ from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote
-from aurora.history.log import Published
 from aurora.history.point_source import PointSource
 from aurora.network.network import Network
 from aurora.network.text import from_text
@@ -43,7 +42,7 @@ class AttachedQuery:
     ) -> None:
         self.note = note
         self._sources = {
-            name: PointSource(str(home.point(start["point"])), start["first"], note.name)
+            name: PointSource(str(home.point(start["point"])), start["first"], note.name, start.get("table"))
             for name, start in note.starts.items()
         }
         self._fault: str | None = None
@@ -93,10 +92,7 @@ class AttachedQuery:
         seen = self._run.statistics()
         places = seen.last.places if seen.last is not None else self._run.totals.places
         taken = {name: place["row"] for name, place in places.items()}
-        behind = sum(
-            Published.read(source.folder).rows - source.first - taken.get(name, 0)
-            for name, source in self._sources.items()
-        )
+        behind = sum(source.there() - taken.get(name, 0) for name, source in self._sources.items())
         over = self._told.is_set()
         ended = over and self._ended()
         state = "failed" if self._fault else ("ended" if ended else "stopped") if over else "live"

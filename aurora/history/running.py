@@ -281,12 +281,13 @@ class Running:
 
     def _begin(self, query: Network, name: str, since: str | int | None) -> dict[str, dict[str, Any]]:
         """For each input the row of its log with which it begins, all between the same two batches."""
+        assert self._home is not None
         starts: dict[str, dict[str, Any]] = {}
         with self._main.between_batches(), self._points.held():
             for slot, entry in query.inputs.items():
                 if entry.point is not None:
-                    first = find_start(self._points, entry.point, name, since)
-                    starts[slot] = {"point": entry.point, "first": first}
+                    table = self._home.query(name) / f"table-{slot}"
+                    starts[slot] = find_start(self._points, entry.point, name, since, table)
         return starts
 
     def _check_new(self, name: str) -> None:

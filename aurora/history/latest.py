@@ -1,0 +1,133 @@
+"""The latest tuple of each key: a table that follows from a log, with a copy on disk so that the log can be short."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
+from aurora.history.log import Log, Published
+from aurora.history.point_sink import PointSink
+from aurora.history.segments import read_segment
+from aurora.network.points import Keep, Point
+
+__all__ = ["Latest", "copied_upto", "is_due", "read_latest", "write_copy", "write_log"]
+
+COPY = re.compile(r"latest-(\d{20})")
+# Rows behind the copy from which on a new one is made, and rows that are looked through together.
+DUE, CHUNK = 500_000, 1_000_000
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The table as of the row `upto` of its log: in the order of arrival, with the arrival of each."""
+
+    rows: pa.RecordBatch
+    arrived: Ints
+    upto: int
+
+
+def read_latest(log: Log, key: tuple[str, ...], schema: Schema) -> Latest:
+    """The latest tuple of each key, from the newest copy and what came behind it."""
+    published = log.published()
+    copied, start = _newest(log.folder)
+    found = Latest(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), 0)
+    if copied is not None:
+        own = Log(copied)
+        for rows, arrived in _chunks(own, 0, own.published(), schema):
+            found = _merged(found, rows, arrived, ())
+    for rows, arrived in _chunks(log, start, published, schema):
+        found = _merged(found, rows, arrived, key)
+    return replace(found, upto=published.rows)
+
+
+def is_due(log: Log) -> bool:
+    """Whether so much came behind the newest copy that another one is worth its while."""
+    copied, start = _newest(log.folder)
+    size = Published.read(copied).rows if copied is not None else 0
+    return log.published().rows - start > max(DUE, 2 * size)
+
+
+def write_copy(log: Log, point: Point, schema: Schema) -> int:
+    """Copies the table beside the log and forgets older copies; gives the row before which the log is not needed."""
+    before, _ = _newest(log.folder)
+    found = read_latest(log, point.key, schema)
+    name = os.path.join(log.folder, f"latest-{found.upto:020}")
+    write_log(f"{name}.partial", found, point)
+    if not os.path.exists(name):
+        os.rename(f"{name}.partial", name)
+    if before is not None and before != name:
+        _remove(before)
+    return int(found.upto)
+
+
+def write_log(folder: str, found: Latest, point: Point) -> int:
+    """A table as a log of its own, which a query can begin with; gives the number of its rows."""
+    sink = PointSink(folder, replace(point, keep=Keep()))
+    note = sink.open(None)
+    if found.rows.num_rows:
+        note = sink.deliver(0, found.rows, found.arrived, note)
+        sink.sync()
+    sink.publish(note)
+    return found.rows.num_rows
+
+
+def copied_upto(folder: str) -> int:
+    """The row before which a copy holds all that counts."""
+    return _newest(folder)[1]
+
+
+def _newest(folder: str) -> tuple[str | None, int]:
+    names = (
+        sorted(name for name in os.listdir(folder) if COPY.fullmatch(name)) if os.path.isdir(folder) else []
+    )
+    return (os.path.join(folder, names[-1]), int(names[-1][7:])) if names else (None, 0)
+
+
+def _chunks(
+    log: Log, start: int, published: Published, schema: Schema
+) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    parts: list[tuple[pa.RecordBatch, Ints]] = []
+    for path, segment in log.segments(start, published.rows, published):
+        rows, arrived = read_segment(path, segment)
+        low = max(start - segment.row, 0)
+        parts.append((rows.cast(schema.arrow()).slice(low), arrived[low:]))
+        if sum(part.num_rows for part, _ in parts) >= CHUNK:
+            yield _concat(parts)
+            parts = []
+    if parts:
+        yield _concat(parts)
+
+
+def _concat(parts: list[tuple[pa.RecordBatch, Ints]]) -> tuple[pa.RecordBatch, Ints]:
+    return pa.concat_batches([rows for rows, _ in parts]), np.concatenate([arrived for _, arrived in parts])
+
+
+def _merged(found: Latest, rows: pa.RecordBatch, arrived: Ints, key: tuple[str, ...]) -> Latest:
+    """The table with the rows that came behind it; without a key each of them is new."""
+    both, came = _concat([(found.rows, found.arrived), (rows, arrived)])
+    if not key:
+        return Latest(both, came, 0)
+    places = pa.array(np.arange(both.num_rows))
+    table = pa.table(
+        [*(both.column(name) for name in key), places], names=[*map(str, range(len(key))), "place"]
+    )
+    last = table.group_by([*map(str, range(len(key)))]).aggregate([("place", "max")])["place_max"]
+    kept = pc.sort_indices(last.combine_chunks())
+    chosen = last.combine_chunks().take(kept)
+    return Latest(both.take(chosen), came[chosen.to_numpy()], 0)
+
+
+def _remove(folder: str) -> None:
+    for entry in Path(folder).iterdir():
+        with suppress(FileNotFoundError):
+            entry.unlink()
+    with suppress(FileNotFoundError):
+        os.rmdir(folder)
