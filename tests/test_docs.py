@@ -1,7 +1,8 @@
 """Every command and snippet of the documents is run, and what they show is compared.
 
 A block with a file name behind its language is that file. YAML is checked, boxes alone as boxes of the page's network
-`manual`; Python is run, and a `text` block behind it is what it prints; `console` blocks are run command by command.
+`manual`, queries on the points of the networks above them; Python is run, and a `text` block behind it is what it
+prints; `console` blocks are run command by command.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import from_text
+from aurora import Schema, from_text
 from aurora.algebra.expressions.aggregates import AGGREGATES
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.cli import main as cli
@@ -63,11 +64,12 @@ def run_blocks(found: Iterable[Block], page: str) -> None:
     """Does what each block says, in the current folder."""
     names: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None
+    points: dict[str, Schema] = {}
     for block in found:
         if block.file is not None:
             Path(block.file).write_text(block.text)
         if block.language == "yaml":
-            check_yaml(block.text, page)
+            check_yaml(block.text, page, points)
         elif block.language == "python" and block.file is None:
             with contextlib.redirect_stdout(io.StringIO()) as shown:
                 exec(compile(block.text, page, "exec"), names)
@@ -78,9 +80,9 @@ def run_blocks(found: Iterable[Block], page: str) -> None:
             check_console(block.text)
 
 
-def check_yaml(text: str, page: str) -> None:
+def check_yaml(text: str, page: str, points: dict[str, Schema]) -> None:
     if text.startswith("network:"):
-        from_text(text, page).checked()
+        points.update(from_text(text, page, points).checked().point_schemas())
         return
     frame = next(block.text for block in blocks(page) if block.text.startswith("network: manual"))
     boxes = "".join(f"  {line}\n" for line in text.splitlines())

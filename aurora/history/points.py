@@ -161,7 +161,7 @@ def _read_since(points: Points, name: str, since: str | int) -> Keep:
     point = points.point(name)
     amount = int(since) if isinstance(since, str) and since.isdigit() else since
     where = f"since {since}"
-    asked = read_keep(amount, point.on, (), points.schemas[name], where)
+    asked = read_keep(amount, point.on, points.schemas[name], where)
     for one, other in ((asked.rows, point.keep.rows), (asked.span, point.keep.span)):
         if one is not None and other is not None and one > other:
             raise AuroraError(f"{where}: point {name} keeps {point.spec.get('keep')}; ask for that at most")

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Keep", "Point", "Stored", "check_key", "check_name", "find_schema", "make_point", "read_keep"]
 
-# The most tuples that a point can count.
+# The most tuples that a point can count, and the longest name that it can have: a folder is called so.
 MOST_ROWS = 2**63 - 1
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ def make_point(name: str, port: "Port", schema: Schema, given: Mapping[str, Any]
     if on is not None:
         _check_on(on, schema, where)
     key = check_key(given.get("key", ()), schema, where)
-    keep = read_keep(given.get("keep"), on, key, schema, where)
-    spec = {"from": str(port), "keep": given["keep"]}
+    amount, place = given["keep"], f"{where}: keep"
+    keep = _latest(on, key, schema, place) if amount == "latest" else read_keep(amount, on, schema, place)
+    spec = {"from": str(port), "keep": amount}
     spec |= {} if on is None else {"on": on}
     spec |= {"key": list(key)} if key else {}
     return Point(name, port, keep, on, key, spec)
@@ -70,6 +72,8 @@ def make_point(name: str, port: "Port", schema: Schema, given: Mapping[str, Any]
 
 def check_name(name: str, where: str) -> None:
     """Raises a fault unless the name can also be that of a folder."""
+    if len(name) > LONGEST_NAME:
+        raise AuroraError(f"{where}: the name of a point or view has {LONGEST_NAME} characters at most")
     if not name or name[0] in "#." or any(c.isspace() or c in "=/\\\0" for c in name):
         raise AuroraError(
             f"{where}: the name of a point or view has no spaces, no '=' and no '/', and begins with neither # nor ."
@@ -105,30 +109,30 @@ def _check_on(on: Any, schema: Schema, where: str) -> None:
         )
 
 
-def read_keep(given: Any, on: str | None, key: tuple[str, ...], schema: Schema, where: str) -> Keep:
+def read_keep(given: Any, on: str | None, schema: Schema, where: str) -> Keep:
+    """So much of the past as people write it: a span of the field `on` or of arrival, a number of tuples, all."""
     if given == "all":
         return Keep()
-    if given == "latest":
-        if not key:
-            raise AuroraError(
-                f"{where}: keep: latest keeps the latest tuple of each key; add key: [{schema.names[0]}]"
-            )
-        if on is not None:
-            raise AuroraError(f"{where}: keep: latest goes by arrival; leave on: {on} out")
-        return Keep(latest=True)
     if on is not None:
-        return Keep(span=_span(given, schema[on], on, f"{where}: keep"))
+        return Keep(span=_span(given, schema[on], on, where))
     if is_span(given):
-        span = duration(given, f"{where}: keep")
+        span = duration(given, where)
         if span < 1:
-            raise AuroraError(f"{where}: keep: '{given}' is no time at all; write for example 2h")
+            raise AuroraError(f"{where}: '{given}' is no time at all; write for example 2h")
         return Keep(span=span)
     if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_ROWS:
         return Keep(rows=given)
     raise AuroraError(
-        f"{where}: keep is a span of time such as 2h, a number of tuples from 1 on, all, or latest with a key; "
-        f"found '{given}'"
+        f"{where}: '{given}' is neither a span of time such as 2h, nor a number of tuples from 1 on, nor all"
     )
+
+
+def _latest(on: str | None, key: tuple[str, ...], schema: Schema, where: str) -> Keep:
+    if not key:
+        raise AuroraError(f"{where}: latest keeps the latest tuple of each key; add key: [{schema.names[0]}]")
+    if on is not None:
+        raise AuroraError(f"{where}: latest goes by arrival; leave on: {on} out")
+    return Keep(latest=True)
 
 
 def _span(given: Any, kind: pa.DataType, on: str, where: str) -> int | float:

@@ -30,7 +30,7 @@ from aurora.errors import AuroraError, did_you_mean
 __all__ = ["check_address", "read_stored_schema", "split_table"]
 
 FORMS = "parquet:PATH, csv:PATH, json:PATH or sqlite:FILE?table=NAME"
-TABLE = re.compile(r"(.+)\?table=([^&]+)", re.DOTALL)
+TABLE = re.compile(r"(.+?)\?table=([^&]+)", re.DOTALL)
 GIVE = 'give its schema: "Field type, .."'
 
 
@@ -140,11 +140,11 @@ def _sqlite_schema(file: str, table: str, where: str) -> Schema:
     try:
         with closing(sqlite3.connect(f"file:{quote(os.path.abspath(file))}?mode=ro", uri=True)) as database:
             columns = database.execute("SELECT name, type FROM pragma_table_info(?)", [table]).fetchall()
-            listed = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            listed = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
             tables = [str(name) for (name,) in listed]
     except sqlite3.Error as fault:
         raise AuroraError(f"{where}: {file} cannot be read as a database of SQLite: {fault}") from None
-    if not columns:
+    if table not in tables:
         known = f"there are {', '.join(tables)}" if tables else "it has none"
         raise AuroraError(f"{where}: {file} has no table {table}{did_you_mean(table, tables)}; {known}")
     found = []
