@@ -60,7 +60,7 @@ class Filter:
 
     @property
     def traits(self) -> Traits:
-        return Traits(passes=True)
+        return Traits(passes=True, conditions=dict(zip(self.ports, self.predicates, strict=False)))
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.input.names),)

@@ -1,11 +1,12 @@
 """What every box can do, whatever it computes, and what it says of itself: planning knows boxes by that alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.needs import Needs
 from aurora.algebra.ordering.order import Clock
 from aurora.algebra.ordering.progress import Progress
@@ -31,6 +32,7 @@ class Traits:
     `timeout`: milliseconds of local time after which it does something by itself. `relations`: the names of those it
     shares with other boxes. `functions`: those that its user wrote. `with_table` gives the box with the rows of its
     table, where one of its inputs is a table. `clocks`: what it goes by beside its tuples; a turn has their progress.
+    `conditions`: by output, what holds for every tuple there.
     """
 
     passes: bool = False
@@ -40,6 +42,7 @@ class Traits:
     functions: tuple[Callable[..., Any], ...] = ()
     with_table: Callable[[pa.RecordBatch], "Operator"] | None = None
     clocks: tuple[Clock, ...] = ()
+    conditions: Mapping[str, Expression] = field(default_factory=dict)
 
 
 class Operator(Protocol):

@@ -76,7 +76,7 @@ def write_log(folder: str, found: Latest, point: Point) -> int:
         note = sink.deliver(0, found.rows, found.arrived, note)
         sink.sync()
     sink.publish(note)
-    return found.rows.num_rows
+    return int(found.rows.num_rows)
 
 
 def copied_upto(folder: str) -> int:

@@ -9,58 +9,82 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
 from aurora.engine.controls import replace_text
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError
 from aurora.history.log import Log, Published
-from aurora.history.segments import Segment, read_segment
+from aurora.history.segments import Segment, find_keys, read_segment
 
 __all__ = ["READERS", "PointPiece", "PointSource", "note_reader"]
 
 # The folder of a log in which each reader notes the row before which it needs nothing any more.
 READERS = "readers"
+# So many rows of a log pass for one row of a train, where only some keys are wanted.
+PASSED = 64
 
 
 @dataclass(frozen=True)
 class PointPiece:
     """Segments that follow each other, and of the first and last of them the rows from `start` to `stop`.
 
-    The first row of the stream has the number `first` in the log.
+    The first row of the stream has the number `first` in the log. Where only some keys are `wanted`, by their hashes,
+    the rows of others are not even looked at.
     """
 
     segments: tuple[tuple[str, Segment], ...]
     start: int
     stop: int
     first: int
+    wanted: tuple[int, ...] | None = None
 
     def read(self, schema: Schema) -> Portion:
         rows, arrived = [pa.RecordBatch.from_pylist([], schema.arrow())], [np.empty(0, np.int64)]
+        numbers = [np.empty(0, np.int64)]
         for path, segment in self.segments:
             low = max(self.start - segment.row, 0)
-            count = min(self.stop - segment.row, segment.rows) - low
+            high = min(self.stop - segment.row, segment.rows)
             try:
-                batch, came = read_segment(path, segment)
+                batch, came = self._read(path, segment, low, high, schema)
             except FileNotFoundError:
                 raise AuroraError(
                     f"{path} is gone before the query has read it: detach the query and attach it again"
                 ) from None
-            rows.append(batch.select(list(schema.names)).slice(low, count).cast(schema.arrow()))
-            arrived.append(came[low : low + count])
-        numbers = np.arange(self.start - self.first, self.stop - self.first, dtype=np.int64)
-        return Portion(pa.concat_batches(rows), numbers, arrived=np.concatenate(arrived))
+            rows.append(batch)
+            arrived.append(came[0])
+            numbers.append(came[1] + segment.row - self.first)
+        return Portion(pa.concat_batches(rows), np.concatenate(numbers), arrived=np.concatenate(arrived))
+
+    def _read(
+        self, path: str, segment: Segment, low: int, high: int, schema: Schema
+    ) -> tuple[pa.RecordBatch, tuple[Ints, Ints]]:
+        """The rows of a segment from `low` to `high`, when each arrived, and its place in the segment."""
+        if self.wanted is None or not segment.keyed:
+            batch, arrived = read_segment(path, segment)
+            rows = batch.select(list(schema.names)).slice(low, high - low)
+            return rows.cast(schema.arrow()), (arrived[low:high], np.arange(low, high))
+        places = find_keys(path, segment, np.array(self.wanted, np.uint64))
+        places = places[(places >= low) & (places < high)]
+        if not len(places):
+            return pa.RecordBatch.from_pylist([], schema.arrow()), (places, places)
+        batch, arrived = read_segment(path, segment)
+        rows = batch.select(list(schema.names)).take(pa.array(places))
+        return rows.cast(schema.arrow()), (arrived[places], places)
 
 
 @dataclass
 class PointSource:
     """From the row `first` of a log on; a cursor has the number of rows behind it. `reader` is who reads.
 
-    Before them come the rows of `table`, another log: what a view held when its reader came.
+    Before them come the rows of `table`, another log: what a view held when its reader came. Of all these it may want
+    certain keys only, by their hashes.
     """
 
     folder: str
     first: int
     reader: str
     table: str | None = None
+    wanted: tuple[int, ...] | None = None
     live: bool = field(default=True, init=False)
     _log: Log | None = field(default=None, init=False, repr=False)
 
@@ -82,6 +106,8 @@ class PointSource:
         return {"row": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        # Where few rows are wanted, many can be passed over together.
+        rows *= 1 if self.wanted is None else PASSED
         return {"row": max(cursor["row"], min(cursor["row"] + rows, self.there()))}
 
     def there(self) -> int:
@@ -115,7 +141,7 @@ class PointSource:
         for at in range(low, high, share):
             stop = min(at + share, high)
             held = (found for found in segments if found[1].row < stop and found[1].row + found[1].rows > at)
-            pieces.append(PointPiece(tuple(held), at, stop, first))
+            pieces.append(PointPiece(tuple(held), at, stop, first, self.wanted))
         return pieces
 
     def forget(self, cursor: Cursor) -> None:

@@ -29,37 +29,34 @@ class Points:
 
     def __init__(self, network: Network, home: Home | None) -> None:
         self._network = network
-        self._points: dict[str, Point] = dict(network.points) if home is not None else {}
-        self._folders = {name: str(home.point(name)) for name in self._points} if home is not None else {}
+        self.points: dict[str, Point] = dict(network.points) if home is not None else {}
+        self._folders = {name: str(home.point(name)) for name in self.points} if home is not None else {}
         self._logs = {name: Log(folder) for name, folder in self._folders.items()}
         self._copying: threading.Thread | None = None
-        self._locks = {name: threading.Lock() for name in self._points}
+        self._locks = {name: threading.Lock() for name in self.points}
         self.schemas: dict[str, Schema] = {
-            name: network.schema(point.port) for name, point in self._points.items()
+            name: network.schema(point.port) for name, point in self.points.items()
         }
 
     def with_outputs(self) -> Network:
         """The network with an output for each point; a view is an output already."""
         network = copy(self._network)
-        extra = {name: Output(name, point.port) for name, point in self._points.items()}
+        extra = {name: Output(name, point.port) for name, point in self.points.items()}
         network.outputs = {**self._network.outputs, **extra}
         return network
 
     def describe(self) -> None:
         """Notes beside each log what its tuples are."""
-        for name, point in self._points.items():
+        for name, point in self.points.items():
             describe_point(Path(self._folders[name]), self.schemas[name], dict(point.spec))
 
     def sinks(self) -> dict[str, PointSink]:
         return {
-            name: PointSink(self._folders[name], point, self._remove) for name, point in self._points.items()
+            name: PointSink(self._folders[name], point, self._remove) for name, point in self.points.items()
         }
 
     def log(self, name: str) -> Log:
         return self._logs[name]
-
-    def point(self, name: str) -> Point:
-        return self._points[name]
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -74,8 +71,8 @@ class Points:
         # Whoever holds it will be followed by another batch.
         if self._locks[name].acquire(blocking=False):
             try:
-                remove_old(self._logs[name], self._points[name])
-                due = self._points[name].keep.latest and is_due(self._logs[name])
+                remove_old(self._logs[name], self.points[name])
+                due = self.points[name].keep.latest and is_due(self._logs[name])
             finally:
                 self._locks[name].release()
             if due and not (self._copying and self._copying.is_alive()):
@@ -85,7 +82,7 @@ class Points:
     def _copy(self, name: str) -> None:
         """A copy of a view that keeps the latest rows, so that its log can be cut; the network goes on meanwhile."""
         with self._locks[name]:
-            write_copy(self._logs[name], self._points[name], self.schemas[name])
+            write_copy(self._logs[name], self.points[name], self.schemas[name])
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -116,7 +113,7 @@ class Points:
                 "rows": published.rows - first,
                 "passed": published.rows,
                 "bytes": log.size(),
-                "keep": self._points[name].spec.get("keep"),
+                "keep": self.points[name].spec.get("keep"),
                 "view": name in self._network.outputs,
             }
         return found
@@ -129,7 +126,7 @@ def find_start(
 
     A view of the latest rows is written out to `table`, with which the query begins.
     """
-    point, log = points.point(name), points.log(name)
+    point, log = points.points[name], points.log(name)
     if point.keep.latest:
         return _start_with_table(points, name, reader, since, table)
     kept = find_first(log, point, point.keep)
@@ -146,19 +143,19 @@ def _start_with_table(
         raise AuroraError(
             f"since {since}: {name} keeps the latest row of each key; begin with those (all), or with what comes (now)"
         )
-    found = read_latest(points.log(name), points.point(name).key, points.schemas[name])
+    found = read_latest(points.log(name), points.points[name].key, points.schemas[name])
     points.register(name, reader, found.upto)
     start = {"point": name, "first": found.upto}
     if since == "now":
         return start
-    write_log(str(table), found, points.point(name))
+    write_log(str(table), found, points.points[name])
     return {**start, "table": str(table)}
 
 
 def _read_since(points: Points, name: str, since: str | int) -> Keep:
     if since == "now":
         return Keep(rows=0)
-    point = points.point(name)
+    point = points.points[name]
     amount = int(since) if isinstance(since, str) and since.isdigit() else since
     where = f"since {since}"
     asked = read_keep(amount, point.on, points.schemas[name], where)

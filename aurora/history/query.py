@@ -14,7 +14,10 @@ from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote
 from aurora.history.point_source import PointSource
+from aurora.history.pull import find_wanted
+from aurora.network.ends import check_points
 from aurora.network.network import Network
+from aurora.network.points import Point
 from aurora.network.text import from_text
 
 __all__ = ["AttachedQuery", "QueryStatus", "check_query", "read_query"]
@@ -38,11 +41,17 @@ class AttachedQuery:
     """A query that runs; what goes wrong with it is kept, and stops nobody else."""
 
     def __init__(
-        self, home: Home, note: QueryNote, network: Network, sinks: Mapping[str, Any], settings: Settings
+        self,
+        home: Home,
+        note: QueryNote,
+        network: Network,
+        points: Mapping[str, Point],
+        sinks: Mapping[str, Any],
+        settings: Settings,
     ) -> None:
         self.note = note
         self._sources = {
-            name: PointSource(str(home.point(start["point"])), start["first"], note.name, start.get("table"))
+            name: _open_source(home, note, name, network, points[start["point"]].key)
             for name, start in note.starts.items()
         }
         self._fault: str | None = None
@@ -110,6 +119,18 @@ class AttachedQuery:
         )
 
 
+def _open_source(
+    home: Home, note: QueryNote, name: str, network: Network, key: tuple[str, ...]
+) -> PointSource:
+    """The source of an input; where filters name the storage key of its point, only what can match is read."""
+    start, schema = note.starts[name], network.inputs[name].schema
+    known = all(field in schema for field in key)
+    wanted = find_wanted(network, name, key, schema) if known else None
+    folder = str(home.point(start["point"]))
+    chosen = None if wanted is None else tuple(wanted.tolist())
+    return PointSource(folder, start["first"], note.name, start.get("table"), chosen)
+
+
 def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:
     """The network of a query that was attached before."""
     if note.path is not None and (folder := str(Path(note.path).parent)) not in sys.path:
@@ -127,10 +148,4 @@ def check_query(network: Network, points: Mapping[str, Schema]) -> None:
                 f"input {name}: the inputs of a query are points of the running network; write {{point: "
                 f"{next(iter(points), 'NAME')}}}"
             )
-        if entry.point is not None and entry.point in points and entry.schema != points[entry.point]:
-            raise AuroraError(
-                f"input {name}: point {entry.point} has ({points[entry.point]}), the input has ({entry.schema})"
-            )
-        if entry.point is not None and entry.point not in points:
-            known = f"; there are {', '.join(points)}" if points else "; it has none"
-            raise AuroraError(f"input {name}: the running network has no point {entry.point}{known}")
+    check_points(network, points)

@@ -237,7 +237,7 @@ class Running:
                 query.path,
             )
             try:
-                self._queries[name] = AttachedQuery(self._home, note, query, sinks, self._settings)
+                self._queries[name] = self._start_query(note, query, sinks)
                 if all(isinstance(address, str) for address in sinks.values()):
                     self._home.write_note(note)
             except BaseException:
@@ -306,9 +306,13 @@ class Running:
         try:
             query = read_query(note, self._points.schemas)
             check_query(query, self._points.schemas)
-            self._queries[note.name] = AttachedQuery(self._home, note, query, note.sinks, self._settings)
+            self._queries[note.name] = self._start_query(note, query, note.sinks)
         except AuroraError as fault:
             self._refused[note.name] = note, str(fault)
+
+    def _start_query(self, note: QueryNote, query: Network, sinks: Mapping[str, Any]) -> AttachedQuery:
+        assert self._home is not None
+        return AttachedQuery(self._home, note, query, self._points.points, sinks, self._settings)
 
     def _drop(self, name: str) -> None:
         assert self._home is not None
