@@ -2,9 +2,9 @@
 
 import sys
 
-from benchmarks import operators, state, trains
+from benchmarks import history, operators, state, trains
 
-TABLES = {"operators": operators.main, "trains": trains.main, "state": state.main}
+TABLES = {"operators": operators.main, "trains": trains.main, "state": state.main, "history": history.main}
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 from aurora import Network, Settings, run
-from aurora.engine.statistics import BatchReport
 from aurora.engine.spark.session import spark_session
+from aurora.engine.statistics import BatchReport
 from benchmarks.clock import best_of, show
 from benchmarks.data import readings
 

@@ -106,4 +106,4 @@ def test_a_reader_begins_with_the_table_and_goes_on_with_what_comes(tmp_path: Pa
     ]
     assert [row["Pos"] for portion in read for row in portion.rows.to_pylist()] == [2, 3, 4]
     assert np.concatenate([portion.numbers for portion in read]).tolist() == [0, 1, 2]
-    assert np.concatenate([portion.arrived for portion in read]).tolist() == [10, 20, 30]  # type: ignore[arg-type]
+    assert np.concatenate([portion.arrived for portion in read]).tolist() == [10, 20, 30]
