@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import LAST, Train
 from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK
-from aurora.engine.sinks.sink import Sink, StagingSink, publish, sink_key
+from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, sink_key
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import TAPPED, Lane, output_lane, read_moment, read_tap
@@ -75,13 +75,15 @@ class Commits:
         totals.batch = batch
         totals.end = any(read_moment(payload)[0].end for payload in by_lane.get(Lane.MOMENT, []))
         totals.places = json.loads(by_lane[Lane.PLACES][0])
+        said = json.loads(by_lane[Lane.CONTROLS][0])
+        totals.behind = LAST + 1 if totals.end else said["behind"]
         self._store(totals)
         self.totals = totals
         for name in rows:
             if name in self._sinks:
                 publish(self._sinks[name], totals.notes[sink_key(name, self._sinks[name])])
         if self._watch is not None:
-            controls = Controls.from_json(json.loads(by_lane[Lane.CONTROLS][0]))
+            controls = Controls.from_json(said)
             states: Counter[str] = Counter()
             for count in counts:
                 states.update({name: box["state"] for name, box in count.items()})
@@ -99,6 +101,7 @@ class Commits:
                     dict(states),
                     _delays(rows, arrived),
                     _shown(by_lane.get(Lane.TAPS, [])),
+                    totals.behind,
                 )
             )
 
@@ -122,7 +125,7 @@ class Commits:
                 with _told(name, sink):
                     key = sink_key(name, sink)
                     note = totals.notes[key]
-                    totals.notes[key] = sink.deliver(batch, train.rows, train.arrived, note)
+                    totals.notes[key] = deliver_train(sink, batch, train, note)
                     written[key] = sink
         for name, parts in _parts_by_output(by_lane).items():
             sink = self._sinks[name]

@@ -45,7 +45,7 @@ class BatchReport:
 
     `taken` are the tuples that each box has had since the beginning, `seconds` those since this run started. `states`
     are the bytes that each box keeps, `delays` how long the rows of each output were under way, `shown` some tuples of
-    the streams that somebody looks at.
+    the streams that somebody looks at, `behind` an arrival number that is larger than all so far.
     """
 
     batch: int
@@ -60,6 +60,7 @@ class BatchReport:
     states: dict[str, int] = field(default_factory=dict)
     delays: dict[str, Delays] = field(default_factory=dict)
     shown: dict[str, pa.RecordBatch] = field(default_factory=dict, repr=False, compare=False)
+    behind: int = 0
 
 
 @dataclass(frozen=True)

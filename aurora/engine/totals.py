@@ -22,7 +22,8 @@ class Totals:
     """Sums over all committed batches, restarts included; the number of the last one is `batch`, from 0.
 
     `notes` are those of the sinks, `places` the cursors that the inputs have reached, `inputs` what their files
-    looked like when the run began, `rejects` the file where bad rows are.
+    looked like when the run began, `rejects` the file where bad rows are, `behind` an arrival number larger than all
+    so far.
     """
 
     batch: int = -1
@@ -37,6 +38,7 @@ class Totals:
     places: dict[str, Cursor] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)
     rejects: str | None = None
+    behind: int = 0
 
     @property
     def read(self) -> int:

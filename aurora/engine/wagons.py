@@ -18,7 +18,7 @@ from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Entry, Plan
-from aurora.engine.sinks.sink import StagingSink
+from aurora.engine.sinks.sink import StagingSink, stage_train
 from aurora.engine.stage import BoxCounts, departures
 from aurora.engine.statistics import sample_arrivals
 from aurora.network.network import Port
@@ -152,7 +152,7 @@ def _pack(train: Train) -> Iterator[bytes]:
 def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
     """Rows that stay where they are made; `first` is the place of the first of them in the order of emission."""
     try:
-        part = sink.stage(train.rows, train.arrived)
+        part = stage_train(sink, train)
     except OSError as fault:
         raise cannot_write(sink.place or name, fault) from None
     arrived = sample_arrivals(train.arrived)

@@ -57,8 +57,12 @@ class Home:
     def rejects(self) -> Path:
         return self.folder / "rejects.csv"
 
+    @property
+    def points(self) -> Path:
+        return self.folder / "points"
+
     def point(self, name: str) -> Path:
-        return self.folder / "points" / name
+        return self.points / name
 
     def query(self, name: str) -> Path:
         return self.folder / "queries" / name

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.history.log import Log, Published
 from aurora.history.point_sink import PointSink
-from aurora.history.segments import read_segment
+from aurora.history.segments import read_numbers, read_segment
 from aurora.network.points import Keep, Point
 
 __all__ = ["Latest", "copied_upto", "is_due", "read_latest", "write_copy", "write_log"]
@@ -27,24 +26,26 @@ DUE, CHUNK = 500_000, 1_000_000
 
 @dataclass(frozen=True)
 class Latest:
-    """The table as of the row `upto` of its log: in the order of arrival, with the arrival of each."""
+    """The table as of the row `upto` of its log, by arrival; with the time, and the number of what caused it, of each."""
 
     rows: pa.RecordBatch
     arrived: Ints
-    upto: int
+    numbers: Ints
+    upto: int = 0
 
 
 def read_latest(log: Log, key: tuple[str, ...], schema: Schema) -> Latest:
     """The latest tuple of each key, from the newest copy and what came behind it."""
     published = log.published()
     copied, start = _newest(log.folder)
-    found = Latest(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), 0)
+    none = np.empty(0, np.int64)
+    found = Latest(pa.RecordBatch.from_pylist([], schema.arrow()), none, none)
     if copied is not None:
         own = Log(copied)
-        for rows, arrived in _chunks(own, 0, own.published(), schema):
-            found = _merged(found, rows, arrived, ())
-    for rows, arrived in _chunks(log, start, published, schema):
-        found = _merged(found, rows, arrived, key)
+        for part in _chunks(own, 0, own.published(), schema):
+            found = _merged(found, part, ())
+    for part in _chunks(log, start, published, schema):
+        found = _merged(found, part, key)
     return replace(found, upto=published.rows)
 
 
@@ -73,7 +74,7 @@ def write_log(folder: str, found: Latest, point: Point) -> int:
     sink = PointSink(folder, replace(point, keep=Keep()))
     note = sink.open(None)
     if found.rows.num_rows:
-        note = sink.deliver(0, found.rows, found.arrived, note)
+        note = sink.deliver(0, found.rows, found.arrived, note, found.numbers)
         sink.sync()
     sink.publish(note)
     return int(found.rows.num_rows)
@@ -91,38 +92,38 @@ def _newest(folder: str) -> tuple[str | None, int]:
     return (os.path.join(folder, names[-1]), int(names[-1][7:])) if names else (None, 0)
 
 
-def _chunks(
-    log: Log, start: int, published: Published, schema: Schema
-) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-    parts: list[tuple[pa.RecordBatch, Ints]] = []
+def _chunks(log: Log, start: int, published: Published, schema: Schema) -> Iterator[Latest]:
+    parts: list[Latest] = []
     for path, segment in log.segments(start, published.rows, published):
         rows, arrived = read_segment(path, segment)
         low = max(start - segment.row, 0)
-        parts.append((rows.cast(schema.arrow()).slice(low), arrived[low:]))
-        if sum(part.num_rows for part, _ in parts) >= CHUNK:
+        rows = rows.cast(schema.arrow()).slice(low)
+        parts.append(Latest(rows, arrived[low:], read_numbers(path, segment)[low:]))
+        if sum(part.rows.num_rows for part in parts) >= CHUNK:
             yield _concat(parts)
             parts = []
     if parts:
         yield _concat(parts)
 
 
-def _concat(parts: list[tuple[pa.RecordBatch, Ints]]) -> tuple[pa.RecordBatch, Ints]:
-    return pa.concat_batches([rows for rows, _ in parts]), np.concatenate([arrived for _, arrived in parts])
-
-
-def _merged(found: Latest, rows: pa.RecordBatch, arrived: Ints, key: tuple[str, ...]) -> Latest:
-    """The table with the rows that came behind it; without a key each of them is new."""
-    both, came = _concat([(found.rows, found.arrived), (rows, arrived)])
-    if not key:
-        return Latest(both, came, 0)
-    places = pa.array(np.arange(both.num_rows))
-    table = pa.table(
-        [*(both.column(name) for name in key), places], names=[*map(str, range(len(key))), "place"]
+def _concat(parts: list[Latest]) -> Latest:
+    return Latest(
+        pa.concat_batches([part.rows for part in parts]),
+        np.concatenate([part.arrived for part in parts]),
+        np.concatenate([part.numbers for part in parts]),
     )
-    last = table.group_by([*map(str, range(len(key)))]).aggregate([("place", "max")])["place_max"]
-    kept = pc.sort_indices(last.combine_chunks())
-    chosen = last.combine_chunks().take(kept)
-    return Latest(both.take(chosen), came[chosen.to_numpy()], 0)
+
+
+def _merged(found: Latest, part: Latest, key: tuple[str, ...]) -> Latest:
+    """The table with the rows that came behind it; without a key each of them is new."""
+    both = _concat([found, part])
+    if not key:
+        return both
+    names = [str(place) for place in range(len(key))]
+    places = pa.array(np.arange(both.rows.num_rows))
+    table = pa.table([*(both.rows.column(name) for name in key), places], names=[*names, "place"])
+    last = np.sort(table.group_by(names).aggregate([("place", "max")])["place_max"].to_numpy())
+    return Latest(both.rows.take(pa.array(last)), both.arrived[last], both.numbers[last])
 
 
 def _remove(folder: str) -> None:

@@ -7,6 +7,7 @@ written when the batch that brought the rows is done, so whoever reads sees whol
 import json
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,15 @@ class Log:
                 if segment.row < stop and segment.row + segment.rows > start:
                     found.append((log_file(self.folder, first), segment))
         return found
+
+    def segments_back(self, start: int, published: Published) -> Iterator[tuple[str, Segment]]:
+        """Those that hold rows from `start` on, the last one first."""
+        for first in reversed(self.files()):
+            if first <= published.file:
+                for segment in reversed(self.file_segments(first, published)):
+                    if segment.row + segment.rows <= start:
+                        return
+                    yield log_file(self.folder, first), segment
 
     def file_segments(self, first: int, published: Published) -> list[Segment]:
         """All segments of one file that count."""

@@ -32,13 +32,13 @@ def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
 
 
 def is_point(home: Home, name: str) -> bool:
-    return (home.folder / "points" / name / DESCRIPTION).exists()
+    return (home.points / name / DESCRIPTION).exists()
 
 
 def open_point(home: Home, name: str) -> "Peek":
     home.check_there()
-    place = home.folder / "points"
-    known = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    place = home.points
+    known = sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
     if name not in known or not (place / name / DESCRIPTION).exists():
         near = did_you_mean(name, known)
         raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")

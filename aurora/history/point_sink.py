@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 
@@ -28,12 +28,16 @@ STAGED = "_staged"
 
 @dataclass(frozen=True)
 class PointSink:
-    """A sink of the run that makes the tuples; its note is what is published once the batch counts."""
+    """A sink of the run that makes the tuples; its note is what is published once the batch counts.
+
+    It is `numbered`: the arrival numbers of what caused the rows come with them.
+    """
 
     folder: str
     point: Point
     # Called when something new can be read, with the log's folder.
     told: Callable[[str], None] | None = None
+    numbered: ClassVar[bool] = True
 
     @property
     def place(self) -> str:
@@ -73,21 +77,23 @@ class PointSink:
             if there > size:
                 os.truncate(path, size)
 
-    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+    def deliver(
+        self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note, numbers: Ints | None = None
+    ) -> Note:
         before = self._room(Published(**note))
         with open(log_file(self.folder, before.file), "ab") as file:
-            segments = _write(file, rows, arrived, self.point)
+            segments = _write(file, rows, arrived, numbers, self.point)
         return self._noted(before, segments)
 
     def stages(self, in_order: bool, local: bool) -> bool:
         return in_order
 
-    def stage(self, rows: pa.RecordBatch, arrived: Ints) -> Note:
+    def stage(self, rows: pa.RecordBatch, arrived: Ints, numbers: Ints | None = None) -> Note:
         aside = Path(self.folder, STAGED)
         aside.mkdir(parents=True, exist_ok=True)
         path = aside / uuid.uuid4().hex
         with path.open("wb") as file:
-            segments = _write(file, rows, arrived, self.point)
+            segments = _write(file, rows, arrived, numbers, self.point)
         return {"file": path.name, "segments": [vars(segment) for segment in segments]}
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
@@ -152,9 +158,11 @@ class PointSink:
         shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
 
 
-def _write(file: BinaryIO, rows: pa.RecordBatch, arrived: Ints, point: Point) -> list[Segment]:
+def _write(
+    file: BinaryIO, rows: pa.RecordBatch, arrived: Ints, numbers: Ints | None, point: Point
+) -> list[Segment]:
     segments = []
-    for segment, data in encode_segments(rows, arrived, point.on, point.key):
+    for segment, data in encode_segments(rows, arrived, point.on, point.key, numbers):
         file.write(data)
         segments.append(segment)
     return segments

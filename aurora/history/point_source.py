@@ -14,7 +14,7 @@ from aurora.engine.controls import replace_text
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError
 from aurora.history.log import Log, Published
-from aurora.history.segments import Segment, find_keys, read_segment
+from aurora.history.segments import Segment, find_keys, read_numbers, read_segment
 
 __all__ = ["READERS", "PointPiece", "PointSource", "note_reader"]
 
@@ -54,6 +54,14 @@ class PointPiece:
             arrived.append(came[0])
             numbers.append(came[1] + segment.row - self.first)
         return Portion(pa.concat_batches(rows), np.concatenate(numbers), arrived=np.concatenate(arrived))
+
+    def read_numbers(self) -> Ints:
+        """The arrival numbers, in the network above, of what caused its rows, whichever are wanted."""
+        found = [np.empty(0, np.int64)]
+        for path, segment in self.segments:
+            low, high = max(self.start - segment.row, 0), min(self.stop - segment.row, segment.rows)
+            found.append(read_numbers(path, segment)[low:high])
+        return np.concatenate(found)
 
     def _read(
         self, path: str, segment: Segment, low: int, high: int, schema: Schema
@@ -117,7 +125,15 @@ class PointSource:
     def finished(self, cursor: Cursor) -> bool:
         return Published.read(self.folder).ended and bool(cursor["row"] >= self.there())
 
+    def parts(self) -> list[tuple[Log, int, int]]:
+        """Where the rows are: logs that follow each other, in each the first row and how many."""
+        own = (self.log, self.first, Published.read(self.folder).rows - self.first)
+        return [own] if self.table is None else [(Log(self.table), 0, self._ahead), own]
+
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        return list(self.point_pieces(start, end, number))
+
+    def point_pieces(self, start: Cursor, end: Cursor, number: int) -> list[PointPiece]:
         share = -(-(end["row"] - start["row"]) // number)
         if self.table is None or start["row"] >= self._ahead:
             return self._cut(self.log, start["row"], end["row"], share, self.first - self._ahead)
@@ -127,7 +143,7 @@ class PointSource:
             *self._cut(self.log, middle, end["row"], share, self.first - self._ahead),
         ]
 
-    def _cut(self, log: Log, start: int, end: int, share: int, first: int) -> list[Piece]:
+    def _cut(self, log: Log, start: int, end: int, share: int, first: int) -> list[PointPiece]:
         """The pieces of a log in which the stream's row 0 has the number `first`."""
         low, high = start + first, end + first
         if low >= high:
@@ -137,7 +153,7 @@ class PointSource:
             raise AuroraError(
                 f"{log.folder} does not hold row {low:,} any more; detach the query and attach it again"
             )
-        pieces: list[Piece] = []
+        pieces: list[PointPiece] = []
         for at in range(low, high, share):
             stop = min(at + share, high)
             held = (found for found in segments if found[1].row < stop and found[1].row + found[1].rows > at)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import replace
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
+from aurora.history.aligned import note_passed
 from aurora.history.home import Home
 from aurora.history.keeping import find_first, remove_old
 from aurora.history.latest import is_due, read_latest, write_copy, write_log
@@ -29,6 +31,7 @@ class Points:
 
     def __init__(self, network: Network, home: Home | None) -> None:
         self._network = network
+        self._home = home
         self.points: dict[str, Point] = dict(network.points) if home is not None else {}
         self._folders = {name: str(home.point(name)) for name in self.points} if home is not None else {}
         self._logs = {name: Log(folder) for name, folder in self._folders.items()}
@@ -83,6 +86,21 @@ class Points:
         """A copy of a view that keeps the latest rows, so that its log can be cut; the network goes on meanwhile."""
         with self._locks[name]:
             write_copy(self._logs[name], self.points[name], self.schemas[name])
+
+    def watched(self, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
+        """A watch that also notes how far all points have come."""
+
+        def told(report: BatchReport) -> None:
+            self.note_passed(report.behind)
+            if watch is not None:
+                watch(report)
+
+        return told
+
+    def note_passed(self, number: int) -> None:
+        """A batch counts: rows with a smaller arrival number are all there."""
+        if self.points and self._home is not None:
+            note_passed(self._home.points, number)
 
     def end(self) -> None:
         """Nothing more will come."""

@@ -12,6 +12,7 @@ from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
+from aurora.history.aligned import AlignedPoint, Together
 from aurora.history.home import Home, QueryNote
 from aurora.history.point_source import PointSource
 from aurora.history.pull import find_wanted
@@ -54,6 +55,7 @@ class AttachedQuery:
             name: _open_source(home, note, name, network, points[start["point"]].key)
             for name, start in note.starts.items()
         }
+        aligned = self._sources if len(self._sources) < 2 else _align(home, self._sources)
         self._fault: str | None = None
         self._run: SparkRun | None = None
         self._told = threading.Event()
@@ -64,7 +66,7 @@ class AttachedQuery:
             checkpoint=str(home.query(note.name) / "checkpoint"),
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
-        self._run = start_run(network, dict(self._sources), sinks, own, pool=QUERY_POOL)
+        self._run = start_run(network, dict(aligned), sinks, own, pool=QUERY_POOL)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
 
@@ -117,6 +119,12 @@ class AttachedQuery:
             self.note.since,
             self._fault,
         )
+
+
+def _align(home: Home, sources: Mapping[str, PointSource]) -> dict[str, AlignedPoint]:
+    """Several points give their tuples in the order in which they arrived in the network."""
+    together = Together(tuple(sources.values()), str(home.points))
+    return {name: AlignedPoint(together, index) for index, name in enumerate(sources)}
 
 
 def _open_source(

@@ -59,7 +59,10 @@ def start(
         points = Points(network, home)
         own = _settings(settings, home)
         points.describe()
-        main = start_run(points.with_outputs(), sources, {**sinks, **points.sinks()}, own, watch)
+        main = start_run(
+            points.with_outputs(), sources, {**sinks, **points.sinks()}, own, points.watched(watch)
+        )
+        points.note_passed(main.totals.behind)
         running = Running(network, main, list(sinks), own, home, points)
         held.pop_all()
     return running

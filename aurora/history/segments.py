@@ -12,7 +12,7 @@ from aurora.algebra.ordering.values import to_values
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
 
-__all__ = ["ARRIVED", "Segment", "encode_segments", "find_keys", "on_values", "read_segment"]
+__all__ = ["ARRIVED", "Segment", "encode_segments", "find_keys", "on_values", "read_numbers", "read_segment"]
 
 # Rows of one segment, at most.
 ROWS = 1 << 16
@@ -25,8 +25,9 @@ ARRIVED = "#ts"
 class Segment:
     """Where the rows are: `row` is the number of the first one in its stream, `at` a byte of the file.
 
-    `arrived` and `on` are the smallest and the largest arrival and value of the field that the stream is kept by.
-    Behind the rows of a keyed one are the hashes of their keys, in order, and the place of each.
+    `arrived` and `on` are the smallest and the largest arrival and value of the field that the stream is kept by,
+    `numbers` the first and last arrival number of what caused the rows. Where these do not rise by one `step` they lie
+    behind the rows, and behind them, if it is keyed, the hashes of the keys, in order, and the place of each.
     """
 
     row: int
@@ -36,11 +37,26 @@ class Segment:
     arrived: tuple[int, int]
     on: tuple[Any, Any] | None = None
     keyed: bool = False
+    numbers: tuple[int, int] = (0, 0)
+    step: int | None = 0
 
     @property
     def length(self) -> int:
         """All bytes of it, filled up to where the next one may begin."""
-        return _padded(self.size) + (_padded(self.rows * 12) if self.keyed else 0)
+        return self.keys_at - self.at + (_padded(self.rows * 12) if self.keyed else 0)
+
+    @property
+    def numbers_at(self) -> int:
+        return self.at + _padded(self.size)
+
+    @property
+    def keys_at(self) -> int:
+        return self.numbers_at + (0 if self.step is not None else _padded(self.rows * self.width.itemsize))
+
+    @property
+    def width(self) -> np.dtype[Any]:
+        """How the numbers are stored, less the first."""
+        return np.dtype(np.uint32 if self.numbers[1] - self.numbers[0] < 2**32 else np.uint64)
 
     def moved(self, row: int, at: int) -> "Segment":
         return replace(self, row=self.row + row, at=self.at + at)
@@ -52,23 +68,46 @@ class Segment:
     def from_json(content: dict[str, Any]) -> "Segment":
         on = content["on"]
         return Segment(
-            **{**content, "arrived": tuple(content["arrived"]), "on": None if on is None else tuple(on)}
+            **{
+                **content,
+                "arrived": tuple(content["arrived"]),
+                "numbers": tuple(content["numbers"]),
+                "on": None if on is None else tuple(on),
+            }
         )
 
 
 def encode_segments(
-    rows: pa.RecordBatch, arrived: Ints, on: str | None, key: tuple[str, ...]
+    rows: pa.RecordBatch, arrived: Ints, on: str | None, key: tuple[str, ...], numbers: Ints | None = None
 ) -> Iterator[tuple[Segment, bytes]]:
-    """Rows as segments that follow each other, numbered from 0 and from the byte 0 on."""
+    """Rows as segments that follow each other, numbered from 0 and from the byte 0 on.
+
+    `numbers` are the arrival numbers, which never fall; without them nobody can tell the order among several streams.
+    """
     row = at = 0
+    numbers = np.zeros(rows.num_rows, np.int64) if numbers is None else numbers
     for start in range(0, rows.num_rows, ROWS):
         part, came = rows.slice(start, ROWS), arrived[start : start + ROWS]
         first, last = int(came.min()), int(came.max())
         packed = part if first == last else part.append_column(ARRIVED, pa.array(came))
         # A keyed stream is looked into here and there, so it lies as it is.
         data = to_bytes(packed, compressed=not key)
-        segment = Segment(row, part.num_rows, at, len(data), (first, last), _extent(part, on), bool(key))
+        own = numbers[start : start + ROWS]
+        segment = Segment(
+            row,
+            part.num_rows,
+            at,
+            len(data),
+            (first, last),
+            _extent(part, on),
+            bool(key),
+            (int(own[0]), int(own[-1])),
+            _step(own),
+        )
         data = data.ljust(_padded(len(data)), b"\0")
+        if segment.step is None:
+            data += (own - own[0]).astype(segment.width).tobytes()
+            data = data.ljust(segment.keys_at - at, b"\0")
         if key:
             data += _index(part, key).ljust(_padded(segment.rows * 12), b"\0")
         yield segment, data
@@ -99,6 +138,13 @@ def _index(rows: pa.RecordBatch, key: tuple[str, ...]) -> bytes:
     return hashes[places].tobytes() + places.astype(np.uint32).tobytes()
 
 
+def _step(numbers: Ints) -> int | None:
+    steps = np.diff(numbers)
+    if not len(steps):
+        return 0
+    return int(steps[0]) if (steps == steps[0]).all() else None
+
+
 def _padded(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
@@ -114,9 +160,19 @@ def read_segment(path: str, segment: Segment) -> tuple[pa.RecordBatch, Ints]:
     return batch.select(batch.schema.names[:-1]), arrived
 
 
+def read_numbers(path: str, segment: Segment) -> Ints:
+    """The arrival numbers of what caused its rows."""
+    if segment.step is not None:
+        return segment.numbers[0] + segment.step * np.arange(segment.rows, dtype=np.int64)
+    with open(path, "rb") as file:
+        file.seek(segment.numbers_at)
+        found = np.fromfile(file, segment.width, segment.rows)
+    return segment.numbers[0] + found.astype(np.int64)
+
+
 def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:
     """The places of the rows whose keys have one of the wanted hashes, which are in order; in the order of the rows."""
-    at = segment.at + _padded(segment.size)
+    at = segment.keys_at
     hashes = np.memmap(path, np.uint64, "r", at, (segment.rows,))
     low = np.searchsorted(hashes, wanted, "left")
     counts = np.searchsorted(hashes, wanted, "right") - low

@@ -87,4 +87,4 @@ def test_only_wanted_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     expected = numbers[1000:][numbers[1000:] % 1000 == 7] - 1000
     assert found.tolist() == expected.tolist()
     assert [row["Pos"] for portion in read for row in portion.rows.to_pylist()] == (expected + 1000).tolist()
-    assert np.concatenate([portion.arrived for portion in read]).tolist() == ((expected + 1000) * 2).tolist()  # type: ignore[arg-type]
+    assert np.concatenate([portion.arrived for portion in read]).tolist() == ((expected + 1000) * 2).tolist()

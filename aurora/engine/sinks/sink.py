@@ -4,9 +4,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Train
 
-__all__ = ["Note", "Sink", "StagingSink", "is_shared", "publish", "sink_key"]
+__all__ = ["Note", "Sink", "StagingSink", "deliver_train", "is_shared", "publish", "sink_key", "stage_train"]
 
 # How far a sink has come: plain JSON, kept with the batch that it tells of.
 Note = Any
@@ -68,6 +68,20 @@ class StagingSink(Sink, Protocol):
 def is_shared(sink: Sink) -> bool:
     """Whether others may write to the same place: only what says so."""
     return bool(getattr(sink, "shared", False))
+
+
+def deliver_train(sink: Sink, batch: int, train: Train, note: Note) -> Note:
+    """Rows of a batch for a sink; one that is `numbered` also gets the arrival numbers of what caused them."""
+    if getattr(sink, "numbered", False):
+        return sink.deliver(batch, train.rows, train.arrived, note, numbers=train.keys[0])  # type: ignore[call-arg]
+    return sink.deliver(batch, train.rows, train.arrived, note)
+
+
+def stage_train(sink: StagingSink, train: Train) -> Note:
+    """The same where the rows are written aside."""
+    if getattr(sink, "numbered", False):
+        return sink.stage(train.rows, train.arrived, numbers=train.keys[0])  # type: ignore[call-arg]
+    return sink.stage(train.rows, train.arrived)
 
 
 def publish(sink: Sink, note: Note) -> None:

@@ -44,13 +44,15 @@ class Reject:
 class Portion:
     """Rows that were read, the number of each among the rows of its source, and what could not be read.
 
-    `arrived` says when each row came, in milliseconds since 1970; unless given, it is when its batch began.
+    `arrived` says when each row came, in milliseconds since 1970; unless given, it is when its batch began. `order` is
+    the place of each among the rows of all inputs in its batch; unless given, the inputs take turns.
     """
 
     rows: pa.RecordBatch
     numbers: npt.NDArray[np.int64]
     rejects: tuple[Reject, ...] = ()
     arrived: npt.NDArray[np.int64] | None = None
+    order: npt.NDArray[np.int64] | None = None
 
 
 class Piece(Protocol):

@@ -122,7 +122,8 @@ class Admission:
 
 @dataclass(frozen=True)
 class Task(InputPartition):
-    """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places."""
+    """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places, and the
+    number `behind` all that the batch brings forth."""
 
     moment: "Moment"
     wall: int
@@ -132,6 +133,7 @@ class Task(InputPartition):
     start: "Cursor | None" = None
     piece: "Piece | None" = None
     places: "dict[str, Cursor] | None" = None
+    behind: int = 0
 
 
 class Stopwatch:
@@ -201,7 +203,7 @@ class TrainReader(DataSourceStreamReader):
         admission = self._admission.open()
         moment = Moment(end["now"], start["number"], end["end"])
         controls = Controls.from_json(end["controls"])
-        tasks = [Task(moment, end["wall"], controls, places=end["inputs"])]
+        tasks = [Task(moment, end["wall"], controls, places=end["inputs"], behind=end["number"])]
         # What needs no stage on its way to the sinks is spread over all of them.
         marks = labels(admission.buckets)
         for index, (name, source) in enumerate(admission.sources.items()):

@@ -22,7 +22,8 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     """`inputs` is the number of inputs that take turns."""
     if task.piece is None:
         places = Wagon(0, SINKS, Lane.PLACES, json.dumps(task.places).encode())
-        controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(task.controls.to_json()).encode())
+        said = {**task.controls.to_json(), "behind": task.behind}
+        controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(said).encode())
         yield to_arrow([*job.moments(1, task.moment, task.controls.taps), places, controls])
         return
     name, schema = job.plan.inputs[task.input]
@@ -39,7 +40,10 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
 
 def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
     assert task.start is not None
-    keys = arrival_numbers(task.moment.before, portion.numbers - task.start["row"], task.input, inputs)
+    if portion.order is not None:
+        keys = arrival_numbers(task.moment.before, portion.order, 0, 1)
+    else:
+        keys = arrival_numbers(task.moment.before, portion.numbers - task.start["row"], task.input, inputs)
     arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
     return Train(rows, arrived, keys[None])
 
