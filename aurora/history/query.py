@@ -13,7 +13,7 @@ from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote
-from aurora.history.point_source import PointSource
+from aurora.history.point_source import PointSource, reader_name
 from aurora.network.network import Network
 from aurora.network.text import from_text
 
@@ -41,9 +41,15 @@ class AttachedQuery:
         self, home: Home, note: QueryNote, network: Network, sinks: Mapping[str, Any], settings: Settings
     ) -> None:
         self.note = note
+        self.sinks = sinks
         self._sources = {
-            name: PointSource(str(home.point(start["point"])), start["first"], note.name, start.get("table"))
-            for name, start in note.starts.items()
+            name: PointSource(
+                str(home.point(start["point"])),
+                start["first"],
+                reader_name(note.name, number),
+                start.get("table"),
+            )
+            for number, (name, start) in enumerate(note.starts.items())
         }
         self._fault: str | None = None
         self._run: SparkRun | None = None
@@ -72,6 +78,11 @@ class AttachedQuery:
         assert self._run is not None
         return self._fault is None and self._run.stop().ended
 
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, failed or been stopped."""
+        return self._told.is_set()
+
     def wait(self, stop: threading.Event | None = None) -> None:
         """Until it has worked through points that have ended, or failed."""
         while not self._told.wait(0.05) and not (stop is not None and stop.is_set()):
@@ -84,6 +95,8 @@ class AttachedQuery:
             try:
                 self._run.stop()
             except AuroraError as fault:
+                if self._run.state != "stopped":
+                    raise
                 self._fault = str(fault)
             self._waiting.join()
 
@@ -93,7 +106,7 @@ class AttachedQuery:
         places = seen.last.places if seen.last is not None else self._run.totals.places
         taken = {name: place["row"] for name, place in places.items()}
         behind = sum(source.there() - taken.get(name, 0) for name, source in self._sources.items())
-        over = self._told.is_set()
+        over = self.over
         ended = over and self._ended()
         state = "failed" if self._fault else ("ended" if ended else "stopped") if over else "live"
         if state == "live" and behind:
