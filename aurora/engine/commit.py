@@ -80,8 +80,9 @@ class Commits:
         self._store(totals)
         self.totals = totals
         for name in rows:
-            if name in self._sinks:
-                publish(self._sinks[name], totals.notes[sink_key(name, self._sinks[name])])
+            if (sink := self._sinks.get(name)) is not None:
+                with _told(name, sink):
+                    publish(sink, totals.notes[sink_key(name, sink)])
         if self._watch is not None:
             controls = Controls.from_json(said)
             states: Counter[str] = Counter()

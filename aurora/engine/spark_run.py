@@ -255,6 +255,10 @@ class SparkRun:
     @contextmanager
     def between_batches(self) -> Iterator[None]:
         """While this is held, no batch is taken in: what there is stays as it is."""
+        if self._taker == threading.get_ident():
+            raise AuroraError(
+                "this cannot be done from the watch or a sink of the run itself: use another thread"
+            )
         with self._taking:
             yield
 

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,13 @@ class Home:
 
     def forget_queries(self) -> None:
         shutil.rmtree(self.folder / "queries", ignore_errors=True)
+
+    def forget_points(self, but: Collection[str]) -> None:
+        """Removes what was kept at points that the network does not have any more."""
+        place = self.folder / "points"
+        for path in place.iterdir() if place.is_dir() else []:
+            if path.is_dir() and path.name not in but:
+                shutil.rmtree(path, ignore_errors=True)
 
     def write_status(self, status: dict[str, Any]) -> None:
         """The last word of a run, for who asks when it does not run."""

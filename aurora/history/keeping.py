@@ -4,11 +4,11 @@ import os
 import time
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aurora.errors import AuroraError
 from aurora.history.latest import copied_upto
 from aurora.history.log import DATA, INDEX, Log, Published, log_file
 from aurora.history.point_source import READERS
@@ -88,15 +88,14 @@ def _first_in(path: str, segment: Segment, point: Point, bound: Any) -> int:
 
 
 def _readers(folder: str) -> list[int]:
-    """The rows that readers of a log may still ask for."""
-    place, found = os.path.join(folder, READERS), []
-    for name in os.listdir(place) if os.path.isdir(place) else []:
-        if not name.endswith(".partial"):
+    """The rows that readers of a log may still ask for; one whose note cannot be read may ask for any."""
+    found = []
+    for path in Path(folder, READERS).glob("*/*"):
+        if path.suffix != ".partial":
             try:
-                with open(os.path.join(place, name), encoding="utf-8") as file:
-                    found.append(int(file.read()))
+                found.append(int(path.read_text(encoding="utf-8")))
             except FileNotFoundError:
                 continue
             except ValueError:
-                raise AuroraError(f"{file.name} does not hold the number of a row; remove it") from None
+                found.append(0)
     return found

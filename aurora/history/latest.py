@@ -26,7 +26,7 @@ DUE, CHUNK = 500_000, 1_000_000
 
 @dataclass(frozen=True)
 class Latest:
-    """The table as of the row `upto` of its log, by arrival; with the time, and the number of what caused it, of each."""
+    """The table as of the row `upto` of its log, by arrival; the time of each, and the number of what caused it."""
 
     rows: pa.RecordBatch
     arrived: Ints

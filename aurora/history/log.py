@@ -30,7 +30,8 @@ class Published:
     """How much of a log counts: `rows` since its beginning, the last file, and the bytes of its index.
 
     `reached` is the largest value so far of what the stream is kept by, a field or the arrival; `since` what it was
-    when the last file began.
+    when the last file began. `mark` tells this log from one that was begun anew in its place, `form` by what its
+    tuples are kept and found.
     """
 
     rows: int = 0
@@ -40,6 +41,8 @@ class Published:
     reached: Any = None
     since: Any = None
     ended: bool = False
+    mark: str = ""
+    form: str = ""
 
     @staticmethod
     def read(folder: str) -> "Published":

@@ -38,8 +38,8 @@ def is_point(home: Home, name: str) -> bool:
 def open_point(home: Home, name: str) -> "Peek":
     home.check_there()
     place = home.points
-    known = sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
-    if name not in known or not (place / name / DESCRIPTION).exists():
+    known = sorted(path.parent.name for path in place.glob(f"*/{DESCRIPTION}"))
+    if name not in known:
         near = did_you_mean(name, known)
         raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")
     description = json.loads((place / name / DESCRIPTION).read_text())

@@ -4,7 +4,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -49,20 +49,43 @@ class PointSink:
 
     def open(self, note: Note) -> Note:
         os.makedirs(self.folder, exist_ok=True)
-        shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
-        known = Published(**(note or {}))
-        for name in os.listdir(self.folder):
-            stem, kind = os.path.splitext(name)
-            if name.isdigit() or kind not in (DATA, INDEX):
-                continue
-            if note is None or int(stem) > known.file:
-                os.unlink(os.path.join(self.folder, name))
         if note is None:
-            Path(self.folder, PUBLISHED).unlink(missing_ok=True)
-        else:
-            self._cut(known)
+            return self._begin()
+        known = Published(**note)
+        if known.form != self._form:
+            raise AuroraError(
+                f"point {self.point.name} was kept by {known.form}, now it is {self._form}: "
+                "give that again, or start over with --fresh"
+            )
+        shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
+        for first in Log(self.folder).files():
+            if first > known.file:
+                for kind in (INDEX, DATA):
+                    Path(log_file(self.folder, first, kind)).unlink(missing_ok=True)
+        self._cut(known)
+        # Whoever has worked through a stream that has ended need not begin again.
+        there = Published.read(self.folder)
+        ended = there.ended and (there.mark, there.rows) == (known.mark, known.rows)
+        self.publish(vars(replace(known, ended=ended)))
+        return vars(known)
+
+    def _begin(self) -> Note:
+        """Of a log that was here before nothing stays, neither copies nor readers."""
+        known = Published(mark=uuid.uuid4().hex, form=self._form)
+        Path(self.folder, PUBLISHED).unlink(missing_ok=True)
+        for entry in os.scandir(self.folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
         self.publish(vars(known))
         return vars(known)
+
+    @property
+    def _form(self) -> str:
+        key = f", key {', '.join(self.point.key)}" if self.point.key else ""
+        latest = ", latest" if self.point.keep.latest else ""
+        return f"{self.point.on or 'arrival'}{key}{latest}"
 
     def _cut(self, known: Published) -> None:
         """Takes back what a killed run has written behind its last note."""
@@ -118,7 +141,7 @@ class PointSink:
             enough |= known.reached - known.since >= keep.span / SHARE
         if not enough or known.rows == known.file:
             return known
-        return Published(known.rows, known.rows, reached=known.reached, since=known.reached)
+        return replace(known, file=known.rows, index=0, data=0, since=known.reached)
 
     def _noted(self, known: Published, segments: list[Segment]) -> Note:
         """Writes the lines of the index; gives the note with the segments behind what was known."""
@@ -129,16 +152,15 @@ class PointSink:
         extents = (s.arrived if self.point.on is None else s.on for s in moved)
         values = [extent[1] for extent in extents if extent is not None]
         reached = max(values + ([] if known.reached is None else [known.reached]), default=None)
-        return vars(
-            Published(
-                known.rows + sum(segment.rows for segment in moved),
-                known.file,
-                known.index + len(lines),
-                known.data + sum(segment.length for segment in moved),
-                reached,
-                reached if known.since is None else known.since,
-            )
+        later = replace(
+            known,
+            rows=known.rows + sum(segment.rows for segment in moved),
+            index=known.index + len(lines),
+            data=known.data + sum(segment.length for segment in moved),
+            reached=reached,
+            since=reached if known.since is None else known.since,
         )
+        return vars(later)
 
     def sync(self) -> None:
         last = (Log(self.folder).files() or [0])[-1]

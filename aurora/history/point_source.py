@@ -16,9 +16,10 @@ from aurora.errors import AuroraError
 from aurora.history.log import Log, Published
 from aurora.history.segments import Segment, find_keys, read_numbers, read_segment
 
-__all__ = ["READERS", "PointPiece", "PointSource", "note_reader"]
+__all__ = ["READERS", "PointPiece", "PointSource", "note_reader", "reader_name"]
 
-# The folder of a log in which each reader notes the row before which it needs nothing any more.
+# The folder of a log in which each reader notes the row before which it needs nothing any more: a folder for each
+# query, and in it a note for each of its inputs, since two of them may read one point.
 READERS = "readers"
 # So many rows of a log pass for one row of a train, where only some keys are wanted.
 PASSED = 64
@@ -164,7 +165,13 @@ class PointSource:
         note_reader(self.folder, self.reader, max(cursor["row"] - self._ahead, 0) + self.first)
 
 
+def reader_name(query: str, number: int) -> str:
+    """As whom an input of a query, counted from 0, reads its point."""
+    return os.path.join(query, str(number))
+
+
 def note_reader(folder: str, reader: str, row: int) -> None:
     """From now on nothing of a log is removed that this reader may still ask for."""
-    os.makedirs(os.path.join(folder, READERS), exist_ok=True)
-    replace_text(Path(folder, READERS, reader), str(row))
+    path = Path(folder, READERS, reader)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(path, str(row))

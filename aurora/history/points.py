@@ -1,9 +1,10 @@
 """The connection points of a network that runs: their logs in its home, and what is removed from them."""
 
 import os
+import shutil
 import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,13 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
 from aurora.history.aligned import note_passed
-from aurora.history.home import Home
+from aurora.history.home import Home, QueryNote
 from aurora.history.keeping import find_first, remove_old
 from aurora.history.latest import is_due, read_latest, write_copy, write_log
 from aurora.history.log import Log, Published
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
-from aurora.history.point_source import READERS, note_reader
+from aurora.history.point_source import READERS, note_reader, reader_name
 from aurora.network.network import Network, Output
 from aurora.network.points import Keep, Point, read_keep
 
@@ -29,13 +30,16 @@ __all__ = ["Points", "find_start"]
 class Points:
     """Without a home there are none: nothing is kept."""
 
-    def __init__(self, network: Network, home: Home | None) -> None:
+    def __init__(self, network: Network, home: Home | None, sinks: Collection[str] = ()) -> None:
         self._network = network
         self._home = home
         self.points: dict[str, Point] = dict(network.points) if home is not None else {}
         self._folders = {name: str(home.point(name)) for name in self.points} if home is not None else {}
         self._logs = {name: Log(folder) for name, folder in self._folders.items()}
+        # A view whose output has a sink as well comes out twice.
+        self._outputs = {name: f"#{name}" if name in sinks else name for name in self.points}
         self._copying: threading.Thread | None = None
+        self._passing, self._passed = threading.Lock(), 0
         self._locks = {name: threading.Lock() for name in self.points}
         self.schemas: dict[str, Schema] = {
             name: network.schema(point.port) for name, point in self.points.items()
@@ -44,7 +48,10 @@ class Points:
     def with_outputs(self) -> Network:
         """The network with an output for each point; a view is an output already."""
         network = copy(self._network)
-        extra = {name: Output(name, point.port) for name, point in self.points.items()}
+        extra = {
+            self._outputs[name]: Output(self._outputs[name], point.port)
+            for name, point in self.points.items()
+        }
         network.outputs = {**self._network.outputs, **extra}
         return network
 
@@ -55,7 +62,8 @@ class Points:
 
     def sinks(self) -> dict[str, PointSink]:
         return {
-            name: PointSink(self._folders[name], point, self._remove) for name, point in self.points.items()
+            self._outputs[name]: PointSink(self._folders[name], point, self._remove)
+            for name, point in self.points.items()
         }
 
     def log(self, name: str) -> Log:
@@ -99,8 +107,10 @@ class Points:
 
     def note_passed(self, number: int) -> None:
         """A batch counts: rows with a smaller arrival number are all there."""
-        if self.points and self._home is not None:
-            note_passed(self._home.points, number)
+        with self._passing:
+            self._passed = max(self._passed, number)
+            if self.points and self._home is not None:
+                note_passed(self._home.points, self._passed)
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -110,10 +120,18 @@ class Points:
     def register(self, name: str, reader: str, row: int) -> None:
         note_reader(self._folders[name], reader, row)
 
-    def remove_reader(self, reader: str) -> None:
+    def register_missing(self, notes: Iterable[QueryNote]) -> None:
+        """A query whose note of what it needs was lost, in a power cut say, needs all from where it began."""
+        for note in notes:
+            for number, start in enumerate(note.starts.values()):
+                folder = self._folders.get(start["point"])
+                reader = reader_name(note.name, number)
+                if folder is not None and not os.path.exists(os.path.join(folder, READERS, reader)):
+                    note_reader(folder, reader, start["first"])
+
+    def remove_reader(self, query: str) -> None:
         for folder in self._folders.values():
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, READERS, reader))
+            shutil.rmtree(os.path.join(folder, READERS, query), ignore_errors=True)
 
     def remove_readers(self, but: Collection[str]) -> None:
         """Those of queries that are not attached any more."""
@@ -121,7 +139,7 @@ class Points:
             place = os.path.join(folder, READERS)
             for name in os.listdir(place) if os.path.isdir(place) else []:
                 if name not in but:
-                    os.unlink(os.path.join(place, name))
+                    self.remove_reader(name)
 
     def status(self) -> dict[str, dict[str, Any]]:
         found = {}
@@ -151,7 +169,7 @@ def find_start(
     if since is not None:
         kept = max(kept, find_first(log, point, _read_since(points, name, since)))
     points.register(name, reader, kept)
-    return {"point": name, "first": kept}
+    return {"point": name, "first": kept, "mark": log.published().mark}
 
 
 def _start_with_table(
@@ -163,7 +181,7 @@ def _start_with_table(
         )
     found = read_latest(points.log(name), points.points[name].key, points.schemas[name])
     points.register(name, reader, found.upto)
-    start = {"point": name, "first": found.upto}
+    start = {"point": name, "first": found.upto, "mark": points.log(name).published().mark}
     if since == "now":
         return start
     write_log(str(table), found, points.points[name])

@@ -14,7 +14,7 @@ from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.aligned import AlignedPoint, Together
 from aurora.history.home import Home, QueryNote
-from aurora.history.point_source import PointSource
+from aurora.history.point_source import PointSource, reader_name
 from aurora.history.pull import find_wanted
 from aurora.network.ends import check_points
 from aurora.network.network import Network
@@ -51,9 +51,10 @@ class AttachedQuery:
         settings: Settings,
     ) -> None:
         self.note = note
+        self.sinks = sinks
         self._sources = {
-            name: _open_source(home, note, name, network, points[start["point"]].key)
-            for name, start in note.starts.items()
+            name: _open_source(home, note, name, network, points[start["point"]].key, number)
+            for number, (name, start) in enumerate(note.starts.items())
         }
         aligned = self._sources if len(self._sources) < 2 else _align(home, self._sources)
         self._fault: str | None = None
@@ -83,6 +84,11 @@ class AttachedQuery:
         assert self._run is not None
         return self._fault is None and self._run.stop().ended
 
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, failed or been stopped."""
+        return self._told.is_set()
+
     def wait(self, stop: threading.Event | None = None) -> None:
         """Until it has worked through points that have ended, or failed."""
         while not self._told.wait(0.05) and not (stop is not None and stop.is_set()):
@@ -95,6 +101,8 @@ class AttachedQuery:
             try:
                 self._run.stop()
             except AuroraError as fault:
+                if self._run.state != "stopped":
+                    raise
                 self._fault = str(fault)
             self._waiting.join()
 
@@ -104,7 +112,7 @@ class AttachedQuery:
         places = seen.last.places if seen.last is not None else self._run.totals.places
         taken = {name: place["row"] for name, place in places.items()}
         behind = sum(source.there() - taken.get(name, 0) for name, source in self._sources.items())
-        over = self._told.is_set()
+        over = self.over
         ended = over and self._ended()
         state = "failed" if self._fault else ("ended" if ended else "stopped") if over else "live"
         if state == "live" and behind:
@@ -128,7 +136,7 @@ def _align(home: Home, sources: Mapping[str, PointSource]) -> dict[str, AlignedP
 
 
 def _open_source(
-    home: Home, note: QueryNote, name: str, network: Network, key: tuple[str, ...]
+    home: Home, note: QueryNote, name: str, network: Network, key: tuple[str, ...], number: int
 ) -> PointSource:
     """The source of an input; where filters name the storage key of its point, only what can match is read."""
     start, schema = note.starts[name], network.inputs[name].schema
@@ -136,7 +144,8 @@ def _open_source(
     wanted = find_wanted(network, name, key, schema) if known else None
     folder = str(home.point(start["point"]))
     chosen = None if wanted is None else tuple(wanted.tolist())
-    return PointSource(folder, start["first"], note.name, start.get("table"), chosen)
+    reader = reader_name(note.name, number)
+    return PointSource(folder, start["first"], reader, start.get("table"), chosen)
 
 
 def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:

@@ -17,6 +17,7 @@ from aurora.history.answers import answers
 from aurora.history.control import ControlServer
 from aurora.history.home import Home, QueryNote, check_name
 from aurora.history.peek import meet, open_point
+from aurora.history.point_source import reader_name
 from aurora.history.points import Points, find_start
 from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
 from aurora.history.status import describe_run
@@ -53,19 +54,29 @@ def start(
         if home is not None:
             held.callback(home.release)
             home.open()
-            if settings.fresh:
-                home.forget_queries()
             home.checkpoint.mkdir(exist_ok=True)
-        points = Points(network, home)
+        points = Points(network, home, sinks)
+        if home is not None and not settings.fresh:
+            points.register_missing(home.notes())
         own = _settings(settings, home)
-        points.describe()
         main = start_run(
             points.with_outputs(), sources, {**sinks, **points.sinks()}, own, points.watched(watch)
         )
+        held.callback(_stop_quietly, main)
+        if home is not None and settings.fresh:
+            # Not before: a run that could not begin has changed nothing.
+            home.forget_queries()
+            home.forget_points(but=points.schemas)
+        points.describe()
         points.note_passed(main.totals.behind)
         running = Running(network, main, list(sinks), own, home, points)
         held.pop_all()
     return running
+
+
+def _stop_quietly(main: SparkRun) -> None:
+    with suppress(Exception):
+        main.stop()
 
 
 def _settings(settings: Settings, home: Home | None) -> Settings:
@@ -101,7 +112,7 @@ class Running:
         self._server: ControlServer | None = None
         if home is not None:
             for note in home.notes():
-                self._take_up(note)
+                self._take_up(note, note.sinks)
             points.remove_readers(self._queries.keys() | self._refused.keys())
             self._server = ControlServer(home, answers(self))
 
@@ -112,39 +123,55 @@ class Running:
 
     def wait(self, stop: threading.Event | None = None) -> Result:
         """Waits until the input ends or the run is stopped, and until the queries have worked through the end."""
-        result = self._main.wait(stop)
-        if result.ended:
-            self._points.end()
-            for query in list(self._queries.values()):
-                query.wait(stop)
         try:
+            if self._main.wait(stop).ended:
+                self._end()
+                while (query := self._unfinished()) is not None and not (stop is not None and stop.is_set()):
+                    query.wait(stop)
             return self.stop()
         finally:
+            self._close()
             if self._server is not None:
                 self._server.settle()
+
+    def _unfinished(self) -> AttachedQuery | None:
+        with self._changing:
+            return next((query for query in self._queries.values() if not query.over), None)
 
     def stop(self) -> Result:
         """Ends the network and its queries, with the batches under way left to the next run; gives what it did."""
         try:
             result = self._main.stop()
             if result.ended:
-                self._points.end()
+                self._end()
             return result
         finally:
             self._close()
 
-    def _close(self) -> None:
+    def _end(self) -> None:
+        """Nothing more will come; once it is closed, the home may be another run's."""
         with self._changing:
+            if not self._closed:
+                self._points.end()
+
+    def _close(self) -> None:
+        with self._changing, ExitStack() as last:
             if self._closed:
                 return
             self._closed = True
-            if self._server is not None:
-                self._server.close()
-            for query in self._queries.values():
-                query.stop()
+            # From the last to the first, and each whatever becomes of the others.
             if self._home is not None:
-                self._home.write_status(self.status())
-                self._home.release()
+                last.callback(self._home.release)
+                last.callback(self._note_status, self._home)
+            for query in self._queries.values():
+                last.callback(query.stop)
+            if self._server is not None:
+                last.callback(self._server.close)
+
+    def _note_status(self, home: Home) -> None:
+        """Figures for later are not worth a fault."""
+        with suppress(OSError):
+            home.write_status(self.status())
 
     def pause(self) -> None:
         """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
@@ -224,22 +251,22 @@ class Running:
             raise AuroraError(
                 "queries are attached to a network that has a home: start it with Settings(home=..)"
             )
-        if self.state == "stopped":
-            raise AuroraError("the run has ended: no query can be attached any more")
         name = name or query.name.replace(" ", "-")
         check_name(name)
         check_query(query.checked(), self._points.schemas)
         with self._changing:
+            if self._closed or self.state == "stopped":
+                raise AuroraError("the run has ended: no query can be attached any more")
             self._check_new(name)
-            note = QueryNote(
-                name,
-                to_text(query),
-                {output: str(address) for output, address in sinks.items()},
-                self._begin(query, name, since),
-                None if since is None else str(since),
-                query.path,
-            )
             try:
+                note = QueryNote(
+                    name,
+                    to_text(query),
+                    {output: str(address) for output, address in sinks.items()},
+                    self._begin(query, name, since),
+                    None if since is None else str(since),
+                    query.path,
+                )
                 self._queries[name] = self._start_query(note, query, sinks)
                 if all(isinstance(address, str) for address in sinks.values()):
                     self._home.write_note(note)
@@ -267,17 +294,20 @@ class Running:
                 raise self._unknown(name)
             if known is not None and known.status().state != "failed":
                 raise AuroraError(f"query {name} has not failed: it is {known.status().state}")
-            note = known.note if known is not None else refused[0]  # type: ignore[index]
+            if known is not None:
+                note, sinks = known.note, known.sinks
+            else:
+                note, sinks = refused[0], refused[0].sinks  # type: ignore[index]
             self._queries.pop(name, None)
             self._refused.pop(name, None)
-            self._take_up(note)
+            self._take_up(note, sinks)
             if name in self._refused:
                 raise AuroraError(self._refused[name][1])
 
     def queries(self) -> dict[str, QueryStatus]:
         """The queries that are attached, and how each does."""
-        found = {name: query.status() for name, query in self._queries.items()}
-        for name, (note, fault) in self._refused.items():
+        found = {name: query.status() for name, query in list(self._queries.items())}
+        for name, (note, fault) in list(self._refused.items()):
             points = {slot: start["point"] for slot, start in note.starts.items()}
             found[name] = QueryStatus("failed", points, 0, 0, {}, note.sinks, note.since, fault)
         return found
@@ -290,7 +320,8 @@ class Running:
             for slot, entry in query.inputs.items():
                 if entry.point is not None:
                     table = self._home.query(name) / f"table-{slot}"
-                    starts[slot] = find_start(self._points, entry.point, name, since, table)
+                    reader = reader_name(name, len(starts))
+                    starts[slot] = find_start(self._points, entry.point, reader, since, table)
         return starts
 
     def _check_new(self, name: str) -> None:
@@ -303,13 +334,19 @@ class Running:
         if known is not None or name in self._refused:
             self._drop(name)
 
-    def _take_up(self, note: QueryNote) -> None:
+    def _take_up(self, note: QueryNote, sinks: Mapping[str, Any]) -> None:
         """Starts a query of an earlier run where it stopped; one that cannot be started is kept with its fault."""
         assert self._home is not None
         try:
             query = read_query(note, self._points.schemas)
             check_query(query, self._points.schemas)
-            self._queries[note.name] = self._start_query(note, query, note.sinks)
+            for start in note.starts.values():
+                if self._points.log(start["point"]).published().mark != start["mark"]:
+                    raise AuroraError(
+                        f"the network was started over, and point {start['point']} with it: detach the query and "
+                        "attach it again"
+                    )
+            self._queries[note.name] = self._start_query(note, query, sinks)
         except AuroraError as fault:
             self._refused[note.name] = note, str(fault)
 
