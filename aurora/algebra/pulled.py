@@ -27,7 +27,9 @@ class Pulled(Protocol):
         ...
 
 
-def fetch_partners(pulled: Pulled, rows: pa.RecordBatch, asked: dict[str, str]) -> tuple[pa.RecordBatch, Ints]:
+def fetch_partners(
+    pulled: Pulled, rows: pa.RecordBatch, asked: dict[str, str]
+) -> tuple[pa.RecordBatch, Ints]:
     """Those rows of a set that tuples can meet; `asked` names the field of the tuples that each field of the set must
     equal."""
     fields = [asked[name] for name in pulled.key]
