@@ -79,7 +79,7 @@ class Bound:
             check_places(reads, [*_writes(opened), folder])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
-            tables = _read_tables(network, sources)
+            tables = _read_tables(network, plan, sources)
             inputs = {name: survey(place) for name, place in places.items()}
             streams, receivers, noted = _open_streams(
                 network, plan, tables, sources, opened, checkpoint, settings
@@ -119,14 +119,15 @@ class Bound:
         self.held.close()
 
 
-def _read_tables(network: Network, sources: Mapping[str, Any]) -> dict[str, Table]:
-    """The rows of the static tables, which every task gets with the network; stored sets stay where they are."""
+def _read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dict[str, Table]:
+    """The rows of the tables that boxes take, which every task gets with the network; stored sets stay where they are."""
+    taken = {port.box for stage in plan.stages for box in stage.boxes for port in box.inputs}
     return {
         name: sources[name]
         if isinstance(sources[name], KeyedSet)
         else read_table(name, sources[name], entry.schema, MOST_TABLE_BYTES)
         for name, entry in network.inputs.items()
-        if entry.static
+        if entry.static and name in taken
     }
 
 

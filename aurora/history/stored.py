@@ -17,7 +17,6 @@ import pyarrow as pa
 from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct
 from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
@@ -25,6 +24,7 @@ from aurora.engine.sources.address import open_whole, source_path
 from aurora.engine.sources.steady import read_steadily
 from aurora.errors import AuroraError
 from aurora.history.keyed_rows import ROWS, StoredSet, hashes_file, places_file
+from aurora.network.points import check_key
 
 __all__ = ["Progress", "store_by_key"]
 
@@ -51,7 +51,8 @@ def store_by_key(
     `progress` hears the name of the set and how many rows it has so far. It is built aside and renamed when it is
     complete: a run that is killed leaves nothing behind that another would take for the set.
     """
-    _check_key(name, schema, key)
+    if not check_key(key, schema, f"stored set {name}"):
+        raise AuroraError(f"stored set {name}: it is to be stored by key, and has none; name its fields")
     place = source_path(name, address)
     if place is None:
         raise AuroraError(f"stored set {name}: {address} can be read only once; give a file")
@@ -75,18 +76,6 @@ def store_by_key(
         return found
     except OSError as fault:
         raise cannot_write(folder, fault) from None
-
-
-def _check_key(name: str, schema: Schema, key: tuple[str, ...]) -> None:
-    for field in key:
-        if field not in schema:
-            raise AuroraError(
-                f"stored set {name}: its key has {field}, which is no field; its fields are {', '.join(schema.names)}"
-            )
-        if is_struct(schema[field]):
-            raise AuroraError(f"stored set {name}: {field} of its key is a struct; name plain fields")
-    if not key:
-        raise AuroraError(f"stored set {name}: it is stored by key, and has none; name its fields")
 
 
 def _survey(place: str) -> str:

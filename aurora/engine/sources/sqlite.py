@@ -45,8 +45,8 @@ class SqliteTable:
     def check(self, name: str) -> None:
         """Raises a fault unless the table is there, with all fields."""
         with _opened(self.path) as database:
-            found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-            known = [row[0] for row in found]
+            listed = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+            known = dict(database.execute(listed))
             if self.table not in known:
                 there = f"its tables are {', '.join(known)}" if known else "it has no tables"
                 near = did_you_mean(self.table, known)
@@ -59,13 +59,11 @@ class SqliteTable:
                     )
                 if is_struct(self.schema[field]):
                     raise AuroraError(f"source {name}: field {field} is a struct, which SQLite does not have")
-            try:
-                database.execute(f"SELECT _rowid_ FROM {_quoted(self.table)} LIMIT 1")
-            except sqlite3.OperationalError:
+            if not _has_rowids(database, self.table, known[self.table]):
                 raise AuroraError(
-                    f"source {name}: table {self.table} was made WITHOUT ROWID, so its rows have no order; "
-                    "copy it into one that has rowids"
-                ) from None
+                    f"source {name}: {self.table} is a view or a table without rowids, and its rows have no order; "
+                    "copy them into a table that has rowids"
+                )
 
     def begin(self) -> Cursor:
         return {"row": 0, "after": None}
@@ -133,6 +131,14 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
             yield database
     except sqlite3.DatabaseError as fault:
         raise AuroraError(f"cannot read {path}: {fault}; give a database of SQLite") from None
+
+
+def _has_rowids(database: sqlite3.Connection, table: str, kind: str) -> bool:
+    try:
+        database.execute(f"SELECT _rowid_ FROM {_quoted(table)} LIMIT 1")
+    except sqlite3.OperationalError:
+        return False
+    return kind == "table"
 
 
 def _quoted(name: str) -> str:
