@@ -120,7 +120,7 @@ class Bound:
 
 
 def _read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dict[str, Table]:
-    """The rows of the tables that boxes take, which every task gets with the network; stored sets stay where they are."""
+    """The rows of the tables that boxes take, which every task gets with them; stored sets stay where they are."""
     taken = {port.box for stage in plan.stages for box in stage.boxes for port in box.inputs}
     return {
         name: sources[name]

@@ -18,6 +18,7 @@ from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.fingerprint import feed_values
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
 from aurora.engine.sources.address import open_whole, source_path
@@ -119,6 +120,8 @@ class _Building:
                 raise AuroraError(
                     f"stored set {self.name}: {place} was changed while it was read; start again when it is complete"
                 )
+            for path in self.partial.iterdir():
+                sync_file(path)
             write_whole(self.partial / NOTE, json.dumps(noted, indent=1))
             target = self.folder / f"{self.prefix}@{noted['mark'][:16]}"
             if target.exists():
@@ -142,18 +145,23 @@ class _Building:
     def _write(self) -> dict[str, Any]:
         """Writes rows and index; gives what is to be noted."""
         path, index, size = self.partial / ROWS, _Index(self.partial), 0
-        schema = self.schema.arrow()
+        schema, mark = self.schema.arrow(), hashlib.sha256(str(self.schema).encode())
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for batch in _grouped(self._read(), GROUP):
                 writer.write_batch(batch)
                 index.add(batch, self.key)
                 size += batch.nbytes
+                for column in batch.columns:
+                    feed_values(mark, column)
                 self.progress(self.name, index.rows)
         index.flush()
-        sync_file(path)
-        with open(path, "rb") as file:
-            mark = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"rows": index.rows, "size": size, "group": GROUP, "starts": index.starts, "mark": mark}
+        return {
+            "rows": index.rows,
+            "size": size,
+            "group": GROUP,
+            "starts": index.starts,
+            "mark": mark.hexdigest(),
+        }
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="unpacked-", dir=self.partial) as unpacked:
