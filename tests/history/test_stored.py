@@ -92,15 +92,9 @@ def test_memory_is_bounded_by_the_length_of_a_chunk(
     told: list[tuple[str, int]] = []
     for address in write_all(tmp_path):
         read.clear()
-        told: list[tuple[str, int]] = []
-        held = store_by_key(
-            "people",
-            address,
-            PEOPLE,
-            ("Sid",),
-            tmp_path / "stored" / address[:3],
-            lambda *so: told.append(so),
-        )
+        told.clear()
+        folder = tmp_path / "stored" / str(len(address))
+        held = store_by_key("people", address, PEOPLE, ("Sid",), folder, lambda *so: told.append(so))
         assert max(read) <= 10 and sum(read) == 100
         assert told == [("people", rows) for rows in range(10, 101, 10)]
         with pa.memory_map(f"{held.path}/rows.arrow") as data, pa.ipc.open_file(data) as file:

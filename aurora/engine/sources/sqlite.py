@@ -196,7 +196,7 @@ def _batch(rows: Rows, schema: Schema) -> pa.RecordBatch:
 def _column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
     """SQLite has whole numbers, floats and texts: truths are the numbers 0 and 1, times are texts."""
     if pa.types.is_boolean(kind):
-        numbers = pa.array(values, pa.int64())
+        numbers = _whole(values)
         if pc.any(pc.or_(pc.less(numbers, 0), pc.greater(numbers, 1))).as_py():
             raise ValueError(name)
         return numbers.cast(kind)
@@ -207,6 +207,11 @@ def _column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
         return pa.array(values, pa.string()).cast(kind)
     if pa.types.is_floating(kind):
         return pa.array(values, pa.float64()).cast(kind)
-    return (
-        pa.array(values, pa.string()) if pa.types.is_string(kind) else pa.array(values, pa.int64()).cast(kind)
-    )
+    return pa.array(values, kind) if pa.types.is_string(kind) else _whole(values).cast(kind)
+
+
+def _whole(values: Sequence[Any]) -> pa.Array:
+    if float in set(map(type, values)):
+        # Straight into whole numbers, Arrow would cut a fraction off without a word.
+        return pa.array(values, pa.float64()).cast(pa.int64())
+    return pa.array(values, pa.int64())
