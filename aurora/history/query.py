@@ -14,6 +14,7 @@ from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote
 from aurora.history.point_source import PointSource
+from aurora.history.prepare import prepare_stored
 from aurora.history.pull import find_wanted
 from aurora.network.ends import check_points
 from aurora.network.network import Network
@@ -64,7 +65,8 @@ class AttachedQuery:
             checkpoint=str(home.query(note.name) / "checkpoint"),
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
-        self._run = start_run(network, dict(self._sources), sinks, own, pool=QUERY_POOL)
+        sources = prepare_stored(network, self._sources, home.query(note.name) / "stored")
+        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
 

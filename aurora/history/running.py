@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from aurora.history.control import ControlServer
 from aurora.history.home import Home, QueryNote, check_name
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points, find_start
+from aurora.history.prepare import prepare_stored
 from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
 from aurora.history.status import describe_run
 from aurora.network.network import Network
@@ -59,10 +61,16 @@ def start(
         points = Points(network, home)
         own = _settings(settings, home)
         points.describe()
+        sources = prepare_stored(network, sources, home.stored if home is not None else _scratch(held))
         main = start_run(points.with_outputs(), sources, {**sinks, **points.sinks()}, own, watch)
         running = Running(network, main, list(sinks), own, home, points)
-        held.pop_all()
+        running._held.push(held.pop_all())
     return running
+
+
+def _scratch(held: ExitStack) -> str:
+    """A folder that goes with the run."""
+    return held.enter_context(TemporaryDirectory(prefix="aurora-stored-", ignore_cleanup_errors=True))
 
 
 def _settings(settings: Settings, home: Home | None) -> Settings:
@@ -95,6 +103,8 @@ class Running:
         self._refused: dict[str, tuple[QueryNote, str]] = {}
         self._changing = threading.RLock()
         self._closed = False
+        # What is let go when the run has closed: its home, and what it has made ready for itself alone.
+        self._held = ExitStack()
         self._server: ControlServer | None = None
         if home is not None:
             for note in home.notes():
@@ -141,7 +151,7 @@ class Running:
                 query.stop()
             if self._home is not None:
                 self._home.write_status(self.status())
-                self._home.release()
+            self._held.close()
 
     def pause(self) -> None:
         """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""

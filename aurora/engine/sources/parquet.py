@@ -96,6 +96,9 @@ class ParquetFiles:
         return not self.follow and bool(cursor["file"] >= len(self._files.known()))
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        if not moved(start, end):
+            # What the cursor tells of files that were passed is about an earlier batch.
+            return []
         share = max(1, -(-(end["row"] - start["row"]) // number))
         self._check(start)
         self._check(end)
