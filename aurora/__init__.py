@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from aurora.engine.spark_run import Result
     from aurora.engine.statistics import BatchReport, Statistics
     from aurora.errors import AuroraError
+    from aurora.history.prepare import prepare_stored
     from aurora.history.running import Running, run, start
     from aurora.network.network import Network, Stream
     from aurora.network.text import from_text, read_network, to_text, write_network
@@ -64,6 +65,7 @@ __all__ = [
     "columns",
     "from_text",
     "json_lines",
+    "prepare_stored",
     "read_network",
     "run",
     "start",
@@ -102,6 +104,7 @@ _HOMES = {
     "columns": "aurora.engine.columns",
     "from_text": "aurora.network.text",
     "json_lines": "aurora.engine.sinks.encode",
+    "prepare_stored": "aurora.history.prepare",
     "read_network": "aurora.network.text",
     "run": "aurora.history.running",
     "start": "aurora.history.running",

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import Network, Settings, from_text, read_network, run, to_text
+from aurora import Network, Settings, from_text, prepare_stored, read_network, run, to_text
 from aurora.engine.binding import Bound
 from aurora.engine.local import LocalRun
 from aurora.engine.sinks.encode import csv_header, to_csv
@@ -19,10 +19,16 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/network.yaml"))
 
 
+def sources_of(folder: Path, network: Network) -> dict[str, str]:
+    """A file for each input; stored sets know their own."""
+    inputs = network.inputs.items()
+    return {name: f"csv:{folder / name}.csv" for name, entry in inputs if not (entry.stored or entry.point)}
+
+
 def outputs_of(folder: Path, network: Network, out: Path, settings: Settings) -> dict[str, str]:
     """Runs a network on the files of its folder; gives the text of each output file."""
-    sources = {name: f"csv:{folder / name}.csv" for name in network.inputs}
     sinks = {name: f"csv:{out / name}.csv" for name in network.outputs}
+    sources = sources_of(folder, network)
     result = run(network, sources, sinks, settings)
     assert result.ended and result.totals.rejected == 0
     return {name: (out / f"{name}.csv").read_text() for name in network.outputs}
@@ -34,7 +40,7 @@ def expected(folder: Path) -> dict[str, str]:
 
 def outputs_here(folder: Path, network: Network, out: Path, settings: Settings) -> dict[str, str]:
     """As `outputs_of`, with everything but Spark."""
-    sources = {name: f"csv:{folder / name}.csv" for name in network.inputs}
+    sources = prepare_stored(network, sources_of(folder, network), out / "stored")
     sinks = {name: f"csv:{out / name}.csv" for name in network.outputs}
     with Bound.of(network, sources, sinks, settings) as bound:
         ran = LocalRun(bound.job.plan, bound.job.buckets)
@@ -59,8 +65,8 @@ def test_example(name: str, tmp_path: Path) -> None:
         assert outputs_here(EXAMPLES / name, network, tmp_path, settings) == expected(EXAMPLES / name)
 
 
-# Among them a kernel of their own, relations, a table, and several inputs.
-@pytest.mark.parametrize("name", ["05_border_watch", "08_accounts", "11_badges"])
+# Among them a kernel of their own, relations, a table, a stored set, and several inputs.
+@pytest.mark.parametrize("name", ["05_border_watch", "08_accounts", "11_badges", "23_spare_parts"])
 def test_example_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
     network = read_network(EXAMPLES / name / "network.yaml")
     found = outputs_of(EXAMPLES / name, network, tmp_path, Settings(partitions=2))

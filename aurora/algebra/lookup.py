@@ -1,4 +1,4 @@
-"""Join with a static table: a table is a window of infinite size, so nothing is ordered and nothing forgotten."""
+"""Join with a table or a stored set: a window of infinite size, so nothing is ordered and nothing forgotten."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +12,10 @@ from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
 from aurora.algebra.ordering.progress import Progress, keep_progress
+from aurora.algebra.pulled import Pulled, fetch_partners
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import Ints, Train
 from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["Lookup"]
@@ -24,8 +25,8 @@ __all__ = ["Lookup"]
 class Lookup:
     """Each tuple of the stream with every row of the table that satisfies P, in the order of the table.
 
-    The table's rows are given when the network is bound to its sources; until then there are none. A tuple of the
-    stream that no row fits is `unmatched` at once.
+    The table's rows, or what fetches them by key, are given when the network is bound to its sources; until then
+    there are none. A tuple of the stream that no row fits is `unmatched` at once.
 
     >>> from dataclasses import replace
     >>> reports, soldiers = Schema.parse("Sid int, Pos int"), Schema.parse("Sid int, Name string")
@@ -40,7 +41,7 @@ class Lookup:
     table: Schema
     table_is_left: bool
     predicate: Expression
-    rows: pa.RecordBatch | None = None
+    rows: pa.RecordBatch | Pulled | None = None
     unmatched: Unmatched = PAIRS_ONLY
 
     @classmethod
@@ -71,7 +72,17 @@ class Lookup:
 
     @property
     def traits(self) -> Traits:
-        return Traits(with_table=lambda rows: replace(self, rows=rows))
+        return Traits(with_table=lambda rows: replace(self, rows=rows), asks=frozenset(self._asked))
+
+    @cached_property
+    def _equal(self) -> tuple[tuple[str, str], ...]:
+        return equal_fields(self.predicate)
+
+    @cached_property
+    def _asked(self) -> dict[str, str]:
+        """For each field of the table that P wants equal to one of the stream: that one."""
+        table = 0 if self.table_is_left else 1
+        return {pair[table]: pair[1 - table] for pair in self._equal}
 
     def keeps(self, port: str) -> Keeps:
         return (self.unmatched.keeps(*self._sides)[int(self.table_is_left)],)
@@ -89,12 +100,11 @@ class Lookup:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         (train,) = inputs
-        table = self.rows if self.rows is not None else pa.RecordBatch.from_pylist([], self.table.arrow())
-        equal = equal_fields(self.predicate)
+        table, places = self._partners(train.rows)
         if self.table_is_left:
-            j, i = match_equal(table, train.rows, equal)
+            j, i = match_equal(table, train.rows, self._equal)
         else:
-            i, j = match_equal(train.rows, table, equal)
+            i, j = match_equal(train.rows, table, self._equal)
         own, other = train.rows.take(pa.array(i)), table.take(pa.array(j))
         left, right = (other, own) if self.table_is_left else (own, other)
         if len(i):
@@ -105,7 +115,7 @@ class Lookup:
         if not self.unmatched.alone:
             schema = joined_schema(*self._sides).arrow()
             rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=schema)
-            keys = np.concatenate([train.keys[:, i], j[None].astype(np.int64)])
+            keys = np.concatenate([train.keys[:, i], places[j][None]])
             found.append(Train(rows, train.arrived[i], keys))
         if self.unmatched.sides:
             lone = np.ones(len(train), bool)
@@ -114,3 +124,11 @@ class Lookup:
             rows = self.unmatched.rows(int(self.table_is_left), alone.rows, *self._sides)
             found.append(alone.with_rows(rows).deepen(train.depth + 1))
         return {"1": Train.concat(found).arrange()}
+
+    def _partners(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
+        """The rows of the table that tuples may meet, and the place of each in the table."""
+        if self.rows is None:
+            return pa.RecordBatch.from_pylist([], self.table.arrow()), np.empty(0, np.int64)
+        if isinstance(self.rows, pa.RecordBatch):
+            return self.rows, np.arange(self.rows.num_rows, dtype=np.int64)
+        return fetch_partners(self.rows, rows, self._asked)

@@ -10,6 +10,7 @@ from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.needs import Needs
 from aurora.algebra.ordering.order import Clock
 from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.pulled import Pulled
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
@@ -31,8 +32,9 @@ class Traits:
     `passes`: its tuples are those of its first input, with all their fields. `uniform`: its inputs have one schema.
     `timeout`: milliseconds of local time after which it does something by itself. `relations`: the names of those it
     shares with other boxes. `functions`: those that its user wrote. `with_table` gives the box with the rows of its
-    table, where one of its inputs is a table. `clocks`: what it goes by beside its tuples; a turn has their progress.
-    `conditions`: by output, what holds for every tuple there.
+    table, where one of its inputs is a table, or with what fetches them by key, where `asks`, the fields of the table
+    that it wants equal to fields of its tuples, has them all. `clocks`: what it goes by beside its tuples; a turn has
+    their progress. `conditions`: by output, what holds for every tuple there.
     """
 
     passes: bool = False
@@ -40,7 +42,8 @@ class Traits:
     timeout: int | None = None
     relations: tuple[str, ...] = ()
     functions: tuple[Callable[..., Any], ...] = ()
-    with_table: Callable[[pa.RecordBatch], "Operator"] | None = None
+    with_table: Callable[[pa.RecordBatch | Pulled], "Operator"] | None = None
+    asks: frozenset[str] = frozenset()
     clocks: tuple[Clock, ...] = ()
     conditions: Mapping[str, Expression] = field(default_factory=dict)
 

@@ -64,7 +64,8 @@ def run_network(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--source", help="NAME=csv:PATH, json:PATH, parquet:PATH or tcp:HOST:PORT; once for each input."
+            "--source",
+            help="NAME=csv:PATH, json:PATH, parquet:PATH, sqlite:FILE?table=T or tcp:HOST:PORT; once for each input.",
         ),
     ] = None,
     sink: Annotated[

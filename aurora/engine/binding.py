@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
 from aurora.engine.commit import Commits
 from aurora.engine.locks import Locks, lock_beside
@@ -20,11 +18,13 @@ from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path
+from aurora.engine.sources.keyed import KeyedSet
 from aurora.engine.sources.receivers import Receiver
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
 from aurora.engine.statistics import BatchReport
+from aurora.engine.tables import MOST_TABLE_BYTES, Table
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
@@ -34,7 +34,6 @@ __all__ = ["Bound"]
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
-MOST_TABLE_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Bound:
             check_places(reads, [*_writes(opened), folder])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
-            tables = _read_tables(network, sources)
+            tables = _read_tables(network, plan, sources)
             inputs = {name: survey(place) for name, place in places.items()}
             streams, receivers, noted = _open_streams(
                 network, plan, tables, sources, opened, checkpoint, settings
@@ -92,7 +91,7 @@ class Bound:
                     network, plan, tables, sources, opened, checkpoint, settings
                 )
                 done = False
-            plan = plan.with_tables(dict(tables))
+            plan = plan.with_tables(tables)
             parts = _staged_in_tasks(opened, plan, settings)
             job = Job(plan, checkpoint.buckets(settings), parts, scratch_folder(checkpoint.folder))
             admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
@@ -120,18 +119,16 @@ class Bound:
         self.held.close()
 
 
-def _read_tables(network: Network, sources: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
-    """The rows of the static tables, which every task gets with the network."""
-    tables = {}
-    for name, entry in network.inputs.items():
-        if entry.static:
-            tables[name] = read_table(name, sources[name], entry.schema)
-            if tables[name].nbytes > MOST_TABLE_BYTES:
-                raise AuroraError(
-                    f"table {name} has {tables[name].nbytes / 1e6:,.0f} MB; every task gets a table whole, so it may "
-                    f"have {MOST_TABLE_BYTES / 1e6:,.0f} MB at most: leave out fields or rows that no box needs"
-                )
-    return tables
+def _read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dict[str, Table]:
+    """The rows of the tables that boxes take, which every task gets with them; stored sets stay where they are."""
+    taken = {port.box for stage in plan.stages for box in stage.boxes for port in box.inputs}
+    return {
+        name: sources[name]
+        if isinstance(sources[name], KeyedSet)
+        else read_table(name, sources[name], entry.schema, MOST_TABLE_BYTES)
+        for name, entry in network.inputs.items()
+        if entry.static and name in taken
+    }
 
 
 def _check_settings(settings: Settings) -> None:

@@ -21,6 +21,7 @@ from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sources.source import Source, source_identity
 from aurora.engine.spark.leftovers import settle_spark
+from aurora.engine.tables import Table
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 
@@ -172,17 +173,21 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
 
 def identity(
     plan: Plan,
-    tables: Mapping[str, pa.RecordBatch],
+    tables: Mapping[str, Table],
     sources: Mapping[str, Source],
     sinks: Mapping[str, Sink],
 ) -> dict[str, Any]:
     """What must not change between a run and its continuation."""
     return {
         "network": _mark(plan.fingerprint().encode()),
-        "table": {name: _mark(to_csv(rows)) for name, rows in tables.items()},
+        "table": {name: _table_mark(table) for name, table in tables.items()},
         "source": {name: source_identity(source) for name, source in sources.items()},
         "sink": {name: sink.place for name, sink in sinks.items() if name != REJECTS_SINK},
     }
+
+
+def _table_mark(table: Table) -> str:
+    return _mark(to_csv(table)) if isinstance(table, pa.RecordBatch) else table.identity()
 
 
 def _mark(content: bytes) -> str:

@@ -19,7 +19,7 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 
-__all__ = ["describe"]
+__all__ = ["describe", "feed_values"]
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -130,11 +130,11 @@ def _of_object(value: Any, holders: tuple[int, ...]) -> str:
 
 def _digest(column: pa.Array | pa.ChunkedArray) -> str:
     mark = hashlib.sha256()
-    _feed(mark, column)
+    feed_values(mark, column)
     return f"{column.type} {mark.hexdigest()}"
 
 
-def _feed(mark: Any, column: pa.Array | pa.ChunkedArray) -> None:
+def feed_values(mark: Any, column: pa.Array | pa.ChunkedArray) -> None:
     """Adds the values; what lies under a null does not count."""
     kind = column.type
     if isinstance(column, pa.ChunkedArray):
@@ -142,7 +142,10 @@ def _feed(mark: Any, column: pa.Array | pa.ChunkedArray) -> None:
     mark.update(np.asarray(pc.is_null(column).to_numpy(zero_copy_only=False)).tobytes())
     if pa.types.is_struct(kind):
         for own in column.flatten():
-            _feed(mark, own)
+            feed_values(mark, own)
+        return
+    if pa.types.is_string(kind):
+        _feed_texts(mark, column.fill_null(""))
         return
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
@@ -153,3 +156,12 @@ def _feed(mark: Any, column: pa.Array | pa.ChunkedArray) -> None:
         mark.update(np.asarray(values.to_numpy(zero_copy_only=False)).tobytes())
     else:
         mark.update(repr(column.to_pylist()).encode())
+
+
+def _feed_texts(mark: Any, column: pa.Array) -> None:
+    """The lengths in bytes, and all the bytes; of an array that is a part of another, only its own."""
+    mark.update(np.asarray(pc.binary_length(column)).tobytes())
+    _, offsets, data = column.buffers()
+    if data is not None and len(column):
+        ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+        mark.update(memoryview(data)[int(ends[0]) : int(ends[-1])])

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.fingerprint import describe
+from aurora.engine.tables import Table, rows_for
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Network, Port
 
@@ -68,21 +68,22 @@ class Plan:
             return len(self.inputs) == 1
         return all(e.spread == () for e in self.entries if e.stage == made and e.clock is None)
 
-    def with_tables(self, tables: Mapping[str, pa.RecordBatch]) -> "Plan":
-        """The plan with the rows of its static tables, which ride inside the boxes that use them."""
+    def with_tables(self, tables: Mapping[str, Table]) -> "Plan":
+        """The plan with the rows of its static tables, which ride inside the boxes that use them; of stored sets only
+        the ways to them do."""
         stages = [
             replace(stage, boxes=tuple(self._with_table(box, tables) for box in stage.boxes))
             for stage in self.stages
         ]
         return replace(self, stages=tuple(stages))
 
-    def _with_table(self, box: Box, tables: Mapping[str, pa.RecordBatch]) -> Box:
-        with_table = box.operator.traits.with_table
-        if with_table is None:
+    def _with_table(self, box: Box, tables: Mapping[str, Table]) -> Box:
+        traits = box.operator.traits
+        if traits.with_table is None:
             return box
         # The input that is no stream of the plan.
         (name,) = (port.box for port in box.inputs if port not in self.schemas)
-        return replace(box, operator=with_table(tables[name]))
+        return replace(box, operator=traits.with_table(rows_for(box.name, traits, name, tables[name])))
 
     def fingerprint(self) -> str:
         """What must not change between a run and its continuation: inputs, boxes with all that they were given, also

@@ -15,10 +15,11 @@ from aurora.errors import AuroraError
 from aurora.history.aligned import AlignedPoint, Together
 from aurora.history.home import Home, QueryNote
 from aurora.history.point_source import PointSource, reader_name
+from aurora.history.prepare import prepare_stored
 from aurora.history.pull import find_wanted
 from aurora.network.ends import check_points
 from aurora.network.network import Network
-from aurora.network.points import Point
+from aurora.network.points import Point, Stored
 from aurora.network.text import from_text
 
 __all__ = ["AttachedQuery", "QueryStatus", "check_query", "read_query"]
@@ -47,6 +48,7 @@ class AttachedQuery:
         note: QueryNote,
         network: Network,
         points: Mapping[str, Point],
+        stored: Mapping[str, Stored],
         sinks: Mapping[str, Any],
         settings: Settings,
     ) -> None:
@@ -67,7 +69,8 @@ class AttachedQuery:
             checkpoint=str(home.query(note.name) / "checkpoint"),
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
-        self._run = start_run(network, dict(aligned), sinks, own, pool=QUERY_POOL)
+        sources = prepare_stored(network, aligned, home.query(note.name) / "stored", points=stored)
+        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
 

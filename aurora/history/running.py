@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from aurora.history.home import Home, QueryNote, check_name
 from aurora.history.peek import meet, open_point
 from aurora.history.point_source import reader_name
 from aurora.history.points import Points, find_start
+from aurora.history.prepare import prepare_stored
 from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
 from aurora.history.status import describe_run
 from aurora.network.network import Network
@@ -59,6 +61,7 @@ def start(
         if home is not None and not settings.fresh:
             points.register_missing(home.notes())
         own = _settings(settings, home)
+        sources = prepare_stored(network, sources, home.stored if home is not None else _scratch(held))
         main = start_run(
             points.with_outputs(), sources, {**sinks, **points.sinks()}, own, points.watched(watch)
         )
@@ -70,8 +73,13 @@ def start(
         points.describe()
         points.note_passed(main.totals.behind)
         running = Running(network, main, list(sinks), own, home, points)
-        held.pop_all()
+        running._held.push(held.pop_all())
     return running
+
+
+def _scratch(held: ExitStack) -> str:
+    """A folder that goes with the run."""
+    return held.enter_context(TemporaryDirectory(prefix="aurora-stored-", ignore_cleanup_errors=True))
 
 
 def _stop_quietly(main: SparkRun) -> None:
@@ -109,6 +117,8 @@ class Running:
         self._refused: dict[str, tuple[QueryNote, str]] = {}
         self._changing = threading.RLock()
         self._closed = False
+        # What is let go when the run has closed: its home, and what it has made ready for itself alone.
+        self._held = ExitStack()
         self._server: ControlServer | None = None
         if home is not None:
             for note in home.notes():
@@ -160,8 +170,8 @@ class Running:
                 return
             self._closed = True
             # From the last to the first, and each whatever becomes of the others.
+            last.callback(self._held.close)
             if self._home is not None:
-                last.callback(self._home.release)
                 last.callback(self._note_status, self._home)
             for query in self._queries.values():
                 last.callback(query.stop)
@@ -352,7 +362,10 @@ class Running:
 
     def _start_query(self, note: QueryNote, query: Network, sinks: Mapping[str, Any]) -> AttachedQuery:
         assert self._home is not None
-        return AttachedQuery(self._home, note, query, self._points.points, sinks, self._settings)
+        stored = {
+            name: entry.stored for name, entry in self._network.inputs.items() if entry.stored is not None
+        }
+        return AttachedQuery(self._home, note, query, self._points.points, stored, sinks, self._settings)
 
     def _drop(self, name: str) -> None:
         assert self._home is not None

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora import AuroraError, BatchReport, Network, Settings, run
+from aurora import AuroraError, BatchReport, Network, Settings, prepare_stored, run
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
 from aurora.linear_road.fused.queries import fused_linear_road
@@ -146,7 +146,7 @@ def run_benchmark(
         tell(note)
     copies = found.replication(replicate)
     steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
-    prepared = prepare(histories, folder.hidden("history"), today, *steps)
+    prepared = prepare(histories, folder.hidden("history"), today, *steps, fused=fused)
     settings = Settings(
         master=master,
         batch=batch or _BATCH[pace],
@@ -263,7 +263,9 @@ class _Job:
         self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
         sinks = answer_sinks(self._folder.output, clock.epoch if clock else None, self._stamps)
-        result = run(self._network, {"traffic": source}, sinks, self._settings, watched, self._stop)
+        # Beside the checkpoint, so that a run that goes on finds the history stored by key.
+        sources = prepare_stored(self._network, {"traffic": source}, self._folder.hidden("stored"))
+        result = run(self._network, sources, sinks, self._settings, watched, self._stop)
         taken = result.seconds if self._started is None else time.monotonic() - self._started
         tuples = result.totals.taken["kinds"]
         if not self._folder.rejects.exists():

@@ -39,6 +39,19 @@ class Histories:
             return "no toll history: expenditures are 0"
         return "no segment history: travel runs at the free speed" if self.segment is None else None
 
+    def toll_address(self) -> str | None:
+        """The toll history as a network names a stored set."""
+        if self.toll is None:
+            return None
+        form = "parquet" if _is_parquet(self.toll) else "csv"
+        files = _stored(self.toll, f".{form}")
+        if self.toll.is_file():
+            return f"{form}:{self.toll.absolute()}"
+        depths = {len(file.relative_to(self.toll).parts) for file in files}
+        if len(depths) > 1:
+            raise AuroraError(f"{self.toll} has files at several depths: put them all into one folder")
+        return f"{form}:{self.toll.absolute()}/{'*/' * (depths.pop() - 1)}*.{form}"
+
     def read_toll(self, spark: SparkSession) -> DataFrame | None:
         return None if self.toll is None else _read(spark, self.toll, TOLL_COLUMNS)
 

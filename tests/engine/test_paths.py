@@ -123,5 +123,5 @@ def test_a_table_that_is_too_large_for_every_task_is_refused(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aurora.engine.binding.MOST_TABLE_BYTES", 1)
-    with pytest.raises(AuroraError, match=r"table zones has .* MB; every task gets a table whole"):
+    with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task gets"):
         bind("csv:same.csv", {"out": "csv:z.csv"}, net="zoned.yaml")

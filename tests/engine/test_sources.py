@@ -112,6 +112,22 @@ def test_parquet_files_of_a_folder(tmp_path: Path) -> None:
     assert found == [{"a": v, "b": str(v)} for v in range(30)]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_batch_behind_the_end_has_no_pieces(tmp_path: Path, kind: str) -> None:
+    """Another input may go on for longer; the files that the last batch passed are none of the next one's."""
+    for number in range(3):
+        if kind == "csv":
+            (tmp_path / f"{number}.csv").write_text("1\n2\n")
+        else:
+            pyarrow.parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / f"{number}.parquet")
+    schema = Schema.parse("a int")
+    files = LineFiles(str(tmp_path), "csv", schema) if kind == "csv" else ParquetFiles(str(tmp_path), schema)
+    end = files.advance(files.begin(), 100)
+    assert end["row"] == 6 and files.finished(end)
+    again = files.advance(end, 100)
+    assert files.pieces(end, again, 2) == []
+
+
 def test_a_followed_folder_goes_on_in_the_order_in_which_files_came(tmp_path: Path) -> None:
     schema = Schema.parse("a int")
     folder, notes = tmp_path / "in", tmp_path / "notes"

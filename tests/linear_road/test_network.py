@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora import Network
+from aurora import Network, prepare_stored
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.linear_road.fused.queries import fused_linear_road
@@ -40,7 +40,9 @@ def ran(folder: Path, made: Made, rows: list[int], buckets: int, pieces: int = 2
     found = survey(folder)
     prepared = prepare(find_histories(folder, None), folder / "prepared", today=2)
     source = StoredTraffic(found, found.replication(1))
-    run = LocalRun(plan_network(made(prepared)), buckets)
+    network = made(prepared)
+    stored = prepare_stored(network, {}, folder / "stored")
+    run = LocalRun(plan_network(network).with_tables(stored), buckets)
     run.read({"traffic": source}, rows, pieces)
     return run
 

@@ -1,4 +1,4 @@
-"""Addresses of sources: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, or a source object."""
+"""Addresses of sources: csv:PATH, json:PATH, parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, or an object."""
 
 import glob
 import os
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.keyed import KeyedSet
 from aurora.engine.sources.lines import Style, check_flat
 from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Wrapping
@@ -19,17 +20,23 @@ from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.receivers import PipeReceiver, Receiver, TcpReceiver
 from aurora.engine.sources.source import Source
 from aurora.engine.sources.spool import SpooledLines, SpoolWriter
+from aurora.engine.sources.sqlite import SqliteTable
+from aurora.engine.sources.steady import read_steadily
 from aurora.engine.sources.stored import store_if_large
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 
-__all__ = ["check_source", "open_source", "read_table", "source_path"]
+__all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path"]
+
+# Rows of a table that are read at once.
+CHUNK = 1 << 17
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
     "csv": ("delimiter", "header"),
     "json": (),
     "parquet": (),
+    "sqlite": ("table",),
     "tcp": ("delimiter", "header", "reconnect"),
 }
 OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
@@ -80,7 +87,7 @@ def check_source(name: str, address: object) -> None:
     """Raises a fault unless the address can be read; before Spark starts."""
     while isinstance(address, Wrapping):
         address = address.address
-    if isinstance(address, Source):
+    if isinstance(address, Source | KeyedSet):
         return
     given = _read_address(name, address)
     place = given.place
@@ -88,8 +95,9 @@ def check_source(name: str, address: object) -> None:
     if given.kind == "tcp":
         _host_and_port(name, place)
     elif given.is_pipe:
-        if given.kind == "parquet":
-            raise AuroraError(f"source {name}: Parquet cannot come from a pipe, as {place} is; give a file")
+        if given.kind in ("parquet", "sqlite"):
+            what = {"parquet": "Parquet", "sqlite": "a database"}[given.kind]
+            raise AuroraError(f"source {name}: {what} cannot come from a pipe, as {place} is; give a file")
     elif "*" in place:
         if not glob.glob(place):
             raise AuroraError(f"source {name}: there is no file {place}; check the path")
@@ -103,6 +111,8 @@ def source_path(name: str, address: object) -> str | None:
     """The file, folder or pattern that is read; None for a socket, a pipe, or an object."""
     while isinstance(address, Wrapping):
         address = address.address
+    if isinstance(address, KeyedSet):
+        return address.place
     if isinstance(address, Source):
         return None
     given = _read_address(name, address)
@@ -125,20 +135,39 @@ def open_source(
         return store_if_large(address, notes / f"{name}.arrow"), None
     if isinstance(address, Source):
         return address, None
+    if isinstance(address, KeyedSet):
+        raise AuroraError(
+            f"source {name}: a set that is stored by key is a table; give its address for a stream"
+        )
     given = _read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         return _open_spool(given, schema, notes / f"{name}.spool")
     return _open_files(given, schema, follow, str(notes / f"{name}.files"), notes / f"{name}.unpacked"), None
 
 
+def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> Source:
+    """The source of a table or a stored set: it ends, and it can be read more than once."""
+    check_source(name, address)
+    if isinstance(address, Source):
+        return address
+    given = _read_address(name, address)
+    if given.kind == "tcp" or given.is_pipe:
+        raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
+    return _open_files(given, schema, False, None, unpacked)
+
+
 def _open_files(
     given: _Address, schema: Schema, follow: bool, order: str | None, unpacked: Path
-) -> LineFiles | ParquetFiles:
+) -> LineFiles | ParquetFiles | SqliteTable:
     # A path such as /dev/stdin means another file in another process.
     special = given.place.startswith(("/dev/", "/proc/"))
     path = os.path.realpath(given.place) if special else os.path.abspath(given.place)
     if given.kind == "parquet":
         return ParquetFiles(path, schema, follow, order)
+    if given.kind == "sqlite":
+        database = SqliteTable(path, given.options.get("table", ""), schema)
+        database.check(given.name)
+        return database
     style = given.style
     source = LineFiles(path, given.kind, schema, follow, order, style.delimiter, style.header, str(unpacked))
     source.check()
@@ -158,36 +187,28 @@ def _open_spool(given: _Address, schema: Schema, folder: Path) -> tuple[Source, 
     return SpooledLines(str(folder), receiver.label, given.style, schema), receiver
 
 
-def read_table(name: str, address: object, schema: Schema) -> pa.RecordBatch:
-    """All rows of a static table; a bad row is a fault, because every answer may depend on it."""
-    check_source(name, address)
-    if isinstance(address, Source):
-        return _read_all(name, address, schema)
-    given = _read_address(name, address)
-    if given.kind == "tcp" or given.is_pipe:
-        raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
+def read_table(name: str, address: object, schema: Schema, most: int = 1 << 62) -> pa.RecordBatch:
+    """All rows of a static table, which may have so many bytes at most."""
     with tempfile.TemporaryDirectory(prefix="aurora-table-") as folder:
-        return _read_all(name, _open_files(given, schema, False, None, Path(folder)), schema)
-
-
-def _read_all(name: str, source: Source, schema: Schema) -> pa.RecordBatch:
-    end = source.advance(source.begin(), 2**62)
-    batches = []
-    for piece in source.pieces(source.begin(), end, 1):
-        portion = piece.read(schema)
-        if portion.rejects:
-            bad = portion.rejects[0]
-            line = f", line {bad.line}" if bad.line else ""
-            raise AuroraError(f"table {name}: {bad.file}{line}: {bad.reason}")
-        batches.append(portion.rows)
-    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema.arrow())
+        source = open_whole(name, address, schema, Path(folder))
+        batches, size = [pa.RecordBatch.from_pylist([], schema.arrow())], 0
+        for batch in read_steadily(f"table {name}", source, schema, CHUNK):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > most:
+                raise AuroraError(
+                    f"table {name} has more than {most / 1e6:,.0f} MB, and every task gets a table whole: leave out "
+                    "fields or rows that no box needs, or make it a stored set with a key"
+                )
+    return pa.concat_batches(batches)
 
 
 def _read_address(name: str, address: object) -> _Address:
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
         raise AuroraError(
-            f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH or tcp:HOST:PORT"
+            f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            "sqlite:PATH?table=NAME or tcp:HOST:PORT"
         )
     found = OPTIONS.fullmatch(place)
     if found is None or os.path.exists(place):

@@ -191,6 +191,9 @@ class LineFiles:
         )
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        if not moved(start, end):
+            # What the cursor tells of files that were passed is about an earlier batch.
+            return []
         share = max(1, -(-(end["row"] - start["row"]) // number))
         pieces: list[Piece] = []
         cursor = dict(start)

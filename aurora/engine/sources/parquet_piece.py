@@ -13,9 +13,11 @@ from aurora.algebra.tuples.types import is_struct, struct_fields
 from aurora.engine.sources.reasons import a_type, not_a
 from aurora.engine.sources.source import Portion, Reject
 
-__all__ = ["BadFile", "ParquetPiece", "first_line", "missing_field"]
+__all__ = ["BadFile", "ParquetPiece", "first_line", "missing_field", "read_chunks"]
 
 SHOWN = 500
+# Of each column of a row group so many bytes are read at once where it is read in chunks.
+BUFFER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,29 @@ class ParquetPiece:
                         )
                 begins += size
         return Portion(pa.concat_batches(batches), np.concatenate(numbers), tuple(rejects))
+
+
+def read_chunks(path: str, schema: Schema, rows: int, number: int) -> Iterator[Portion]:
+    """All rows of a file, at most so many at a time; `number` is that of its first row in the source."""
+    label = os.path.basename(path)
+    names = list(schema.names)
+    row = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER) as file:
+            for chunk in file.iter_batches(rows, columns=list(_paths(schema)), use_threads=False):
+                rejects: list[Reject] = []
+                table = pa.Table.from_batches([chunk]).select(names).combine_chunks()
+                for at, batch in _cast(table, schema, label, row, rejects):
+                    numbers = np.arange(batch.num_rows, dtype=np.int64) + number + at
+                    yield Portion(batch, numbers)
+                if rejects:
+                    nothing = pa.RecordBatch.from_pylist([], schema.arrow())
+                    yield Portion(nothing, np.empty(0, np.int64), tuple(rejects))
+                row += chunk.num_rows
+    except (OSError, pa.ArrowException) as fault:
+        nothing = pa.RecordBatch.from_pylist([], schema.arrow())
+        reason = f"the rows from {row + 1} on cannot be read: {first_line(fault)}"
+        yield Portion(nothing, np.empty(0, np.int64), (Reject(label, row + 1, reason, ""),))
 
 
 def _cast(

@@ -14,7 +14,7 @@ from aurora.algebra.tuples.types import is_struct, struct_fields
 from aurora.engine.sources.csv_records import Csv
 from aurora.engine.sources.reasons import NO_OBJECT, Unreadable, csv_reason, json_reason, not_a
 
-__all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json"]
+__all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
 
 LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -100,7 +100,7 @@ class CsvParser:
             for name in self._times:
                 place = table.schema.get_field_index(name)
                 if pa.types.is_string(table.schema.types[place]):
-                    table = table.set_column(place, name, _times(table.column(name), name))
+                    table = table.set_column(place, name, read_times(table.column(name), name))
             return _one_batch(table, schema)
 
         return read
@@ -111,7 +111,7 @@ def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, delimiter:
     return CsvParser(schema, columns or schema.names, delimiter)
 
 
-def _times(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def read_times(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """ISO 8601 with a zone, or without one, which means UTC."""
     zoned = pc.match_substring_regex(texts, ZONED)
     nothing = pa.scalar(None, pa.string())

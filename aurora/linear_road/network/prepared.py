@@ -24,12 +24,16 @@ _DAYS = EDITION_2004.history_days + 1
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the arrays are (None: empty histories), and the expressways and cars of which the others are copies."""
+    """Where the arrays are (None: empty histories), and the expressways and cars of which the others are copies.
+
+    `toll_history` is its address as a stored set, which boxes join with; the arrays of it are for the compiled network.
+    """
 
     folder: str | None = None
     xways: int = 0
     vid_step: int = 0
     known: dict[str, Any] = field(default_factory=dict)
+    toll_history: str | None = None
 
     def tolls(self) -> tuple[Array, Array, int] | None:
         """Ascending numbers of (VID, Day, XWay), the toll of each, and the factor of the expressway in the number."""
@@ -64,26 +68,31 @@ def prepare(
     xways: int = 0,
     vid_step: int = 0,
     progress: Callable[[str], None] = lambda _: None,
+    fused: bool = True,
 ) -> Prepared:
-    """Writes the arrays; a folder that holds them for the same histories and day is used as it is."""
+    """Writes the arrays; a folder that holds them for the same histories and day is used as it is.
+
+    Those of the toll history are only written for the network that is compiled by hand, `fused`.
+    """
     if histories.toll is None and histories.segment is None:
         return Prepared(None, xways, vid_step)
+    address, toll = histories.toll_address(), histories.toll if fused else None
     note = folder / "prepared.json"
-    sources = {"toll": _stamp(histories.toll), "segment": _stamp(histories.segment), "today": today}
+    sources = {"toll": _stamp(toll), "segment": _stamp(histories.segment), "today": today}
     if note.exists() and (known := json.loads(note.read_text()))["sources"] == sources:
-        return Prepared(str(folder), xways, vid_step, known)
+        return Prepared(str(folder), xways, vid_step, known, address)
     folder.mkdir(parents=True, exist_ok=True)
     note.unlink(missing_ok=True)
     known = {"sources": sources, "tolls": False, "xways": [], "toll_xways": 1}
-    if histories.toll is not None:
+    if toll is not None:
         progress("toll history")
-        known["toll_xways"] = _prepare_tolls(histories.toll, folder)
+        known["toll_xways"] = _prepare_tolls(toll, folder)
         known["tolls"] = True
     if histories.segment is not None:
         progress("segment history")
         known["xways"] = _prepare_speeds(histories.segment, folder, today)
     note.write_text(json.dumps(known))
-    return Prepared(str(folder), xways, vid_step, known)
+    return Prepared(str(folder), xways, vid_step, known, address)
 
 
 def _stamp(path: Path | None) -> list[Any]:

@@ -7,6 +7,7 @@ from aurora import Network, Stream
 from aurora.linear_road.edition import EDITION_2004 as EDITION
 from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
+from aurora.linear_road.stored_histories import TOLL_COLUMNS
 
 __all__ = ["INPUT", "OUTPUTS", "linear_road"]
 
@@ -17,6 +18,8 @@ INPUT = (
 # The outputs by the number of their type.
 OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
 
+TOLLS = ", ".join(f"{name} {kind}" for name, kind in TOLL_COLUMNS.items())
+TOLL_KEY = ("VID", "Day", "XWay")
 PLACE = ("XWay", "Lane", "Dir", "Pos")
 SEGMENT = ("XWay", "Dir", "Seg")
 # One row for each report of a car, with the report before it.
@@ -229,17 +232,28 @@ def _keep_accounts(quotes: Stream, requests: Stream) -> Stream:
 def _look_back(network: Network, kinds: Stream, prepared: Prepared) -> dict[str, Stream]:
     """Rules 11 and 12: the queries of the past, answered where they are read."""
     with network.group("past"):
-        return {
-            output: network.user(
-                kernel,
-                with_=asdict(prepared),
-                inputs={"requests": kinds[port]},
-                outputs=fields,
-                stateless=True,
-                name=name,
-            )
-            for output, kernel, port, fields, name in (
-                ("expenditures", past.expenditure, "3", past.EXPENDITURES, "expenditure"),
-                ("journeys", past.journeys, "4", past.JOURNEYS, "journeys"),
-            )
-        }
+        journeys = network.user(
+            past.journeys,
+            with_=asdict(prepared),
+            inputs={"requests": kinds["4"]},
+            outputs=past.JOURNEYS,
+            stateless=True,
+            name="journeys",
+        )
+        return {"expenditures": _look_up_tolls(network, kinds["3"], prepared), "journeys": journeys}
+
+
+def _look_up_tolls(network: Network, requests: Stream, prepared: Prepared) -> Stream:
+    """Rule 11: what a car paid on a day and expressway is an entry of the toll history, 0 where there is none."""
+    if prepared.toll_history is None:
+        return requests.map(_same("Time", "QID") | {"Bal": "CAST(0 AS bigint)"}, name="expenditure")
+    tolls = network.stored("toll_history", prepared.toll_history, key=TOLL_KEY, schema=TOLLS)
+    # The copies of a car and of an expressway share the history of their original.
+    originals = (
+        {"VID": f"VID % {prepared.vid_step}", "XWay": f"XWay % {prepared.xways}"} if prepared.xways else {}
+    )
+    asked = requests.map(_same("Time", "QID", *TOLL_KEY) | originals, name="asked")
+    same_entry = " AND ".join(f"left.{name} = right.{name}" for name in TOLL_KEY)
+    return asked.join(tolls, same_entry, outer="left", name="paid").map(
+        _same("Time", "QID") | {"Bal": "CAST(coalesce(Tolls, 0) AS bigint)"}, name="expenditure"
+    )

@@ -1,0 +1,48 @@
+"""The sources of a network's stored sets: those that joins pull from are stored by key, the others stay as they are."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aurora.engine.sources.keyed import KeyedSet
+from aurora.engine.sources.source import Source
+from aurora.history.stored import Progress, store_by_key
+from aurora.network.network import Input, Network
+from aurora.network.points import Stored
+
+__all__ = ["prepare_stored"]
+
+
+def prepare_stored(
+    network: Network,
+    sources: Mapping[str, Any],
+    folder: str | Path,
+    progress: Progress = lambda name, rows: None,
+    points: Mapping[str, Stored] | None = None,
+) -> dict[str, Any]:
+    """The sources with one for each stored set of the network, whose files are kept in `folder`, which is this run's.
+
+    A source that is given counts in place of the address in the network. `points` are the stored sets of the running
+    network that this one is attached to. `progress` hears the name of a set and how many rows of it are stored so far.
+    """
+    found = dict(sources)
+    for name, entry in network.inputs.items():
+        stored = entry.stored or _point(network, entry, points or {})
+        if stored is None:
+            continue
+        address = found.get(name, stored.address)
+        pulled = entry.static and stored.key and _is_taken(network, name)
+        if not pulled or isinstance(address, Source | KeyedSet):
+            found[name] = address
+        else:
+            found[name] = store_by_key(name, address, entry.schema, stored.key, Path(folder), progress)
+    return found
+
+
+def _point(network: Network, entry: Input, points: Mapping[str, Stored]) -> Stored | None:
+    own = None if entry.point is None else network.inputs.get(entry.point)
+    return own.stored if own is not None else points.get(entry.point or "")
+
+
+def _is_taken(network: Network, name: str) -> bool:
+    return any(port.box == name for box in network.boxes.values() for port in box.inputs)

@@ -1,0 +1,216 @@
+"""Stored sets made ready to be pulled by key: built once from their addresses, in bounded memory."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from aurora.algebra.ordering.pairs import are_complete
+from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.fingerprint import feed_values
+from aurora.engine.locks import Locks
+from aurora.engine.paths import survey
+from aurora.engine.sources.address import open_whole, source_path
+from aurora.engine.sources.steady import read_steadily
+from aurora.errors import AuroraError
+from aurora.history.keyed_rows import ROWS, StoredSet, hashes_file, places_file
+from aurora.network.points import check_key
+
+__all__ = ["Progress", "store_by_key"]
+
+# So many rows are read and written at once.
+GROUP = 1 << 17
+# So many rows are sorted by their hashes at once: it takes about 30 bytes of memory for each.
+RUN = 1 << 23
+NOTE = "note.json"
+# The form of the files: a set that another one has written is built anew.
+FORM = 1
+Progress = Callable[[str, int], None]
+
+
+def store_by_key(
+    name: str,
+    address: str,
+    schema: Schema,
+    key: tuple[str, ...],
+    folder: Path,
+    progress: Progress = lambda name, rows: None,
+) -> StoredSet:
+    """The rows at an address, stored by key in a folder of this run; what is there already, and is the same, is used.
+
+    `progress` hears the name of the set and how many rows it has so far. It is built aside and renamed when it is
+    complete: a run that is killed leaves nothing behind that another would take for the set.
+    """
+    if not check_key(key, schema, f"stored set {name}"):
+        raise AuroraError(f"stored set {name}: it is to be stored by key, and has none; name its fields")
+    place = source_path(name, address)
+    if place is None:
+        raise AuroraError(f"stored set {name}: {address} can be read only once; give a file")
+    files = os.path.abspath(place)
+    made_of = {
+        "form": FORM,
+        "address": address,
+        "place": files,
+        "schema": str(schema),
+        "key": list(key),
+        "files": _survey(files),
+    }
+    building = _Building(name, address, schema, key, folder, progress)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with Locks() as locks:
+            locks.take(f"the stored set {name}", folder / f".{building.prefix}.lock")
+            found = building.find(made_of)
+            if found is None:
+                found = building.build(made_of)
+        return found
+    except OSError as fault:
+        raise cannot_write(folder, fault) from None
+
+
+def _survey(place: str) -> str:
+    # A database notes its latest changes beside it.
+    return f"{survey(place)} {survey(f'{place}-wal')}"
+
+
+class _Building:
+    """One set on its way into a folder."""
+
+    def __init__(
+        self, name: str, address: str, schema: Schema, key: tuple[str, ...], folder: Path, progress: Progress
+    ) -> None:
+        self.name = name
+        self.address = address
+        self.schema = schema
+        self.key = key
+        self.folder = folder
+        self.progress = progress
+        self.prefix = quote(name, safe="")
+
+    @property
+    def partial(self) -> Path:
+        return self.folder / f"{self.prefix}.partial"
+
+    def find(self, made_of: dict[str, Any]) -> StoredSet | None:
+        """The set, if it is there and made of the very same files."""
+        for note in self.folder.glob(f"{self.prefix}@*/{NOTE}"):
+            noted = json.loads(note.read_text(encoding="utf-8"))
+            if noted["made_of"] == made_of:
+                return self._stored(note.parent, noted)
+        return None
+
+    def build(self, made_of: dict[str, Any]) -> StoredSet:
+        place = made_of["place"]
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.partial.mkdir()
+        try:
+            noted = {"made_of": made_of, **self._write()}
+            if _survey(place) != made_of["files"]:
+                raise AuroraError(
+                    f"stored set {self.name}: {place} was changed while it was read; start again when it is complete"
+                )
+            for path in self.partial.iterdir():
+                sync_file(path)
+            write_whole(self.partial / NOTE, json.dumps(noted, indent=1))
+            target = self.folder / f"{self.prefix}@{noted['mark'][:16]}"
+            if target.exists():
+                # The same rows from files that were written anew.
+                os.replace(self.partial / NOTE, target / NOTE)
+            else:
+                self.partial.rename(target)
+            sync_folder(self.folder)
+        finally:
+            shutil.rmtree(self.partial, ignore_errors=True)
+        for other in self.folder.glob(f"{self.prefix}@*"):
+            if other != target:
+                shutil.rmtree(other, ignore_errors=True)
+        return self._stored(target, noted)
+
+    def _stored(self, path: Path, noted: dict[str, Any]) -> StoredSet:
+        given = {name: noted[name] for name in ("rows", "size", "group", "mark")}
+        starts, place = tuple(noted["starts"]), noted["made_of"]["place"]
+        return StoredSet(str(path.absolute()), self.key, starts=starts, place=place, **given)
+
+    def _write(self) -> dict[str, Any]:
+        """Writes rows and index; gives what is to be noted."""
+        path, index, size = self.partial / ROWS, _Index(self.partial), 0
+        schema, mark = self.schema.arrow(), hashlib.sha256(str(self.schema).encode())
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            for batch in _grouped(self._read(), GROUP):
+                writer.write_batch(batch)
+                index.add(batch, self.key)
+                size += batch.nbytes
+                for column in batch.columns:
+                    feed_values(mark, column)
+                self.progress(self.name, index.rows)
+        index.flush()
+        return {
+            "rows": index.rows,
+            "size": size,
+            "group": GROUP,
+            "starts": index.starts,
+            "mark": mark.hexdigest(),
+        }
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=self.partial) as unpacked:
+            source = open_whole(self.name, self.address, self.schema, Path(unpacked))
+            yield from read_steadily(f"stored set {self.name}", source, self.schema, GROUP)
+
+
+def _grouped(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of so many: what is stored does not depend on how it was cut."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            whole = pa.concat_batches(held)
+            yield whole.slice(0, rows)
+            held, count = [whole.slice(rows)], count - rows
+    if count:
+        yield pa.concat_batches(held)
+
+
+class _Index:
+    """The index of a set, a run after the other. Rows with a null in their key, which equals nothing, are in none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rows = 0
+        self.starts: list[int] = []
+        self._folder = folder
+        self._begun = 0
+        self._hashes: list[Hashes] = []
+        self._places: list[npt.NDArray[np.uint32]] = []
+
+    def add(self, batch: pa.RecordBatch, key: tuple[str, ...]) -> None:
+        if self.rows - self._begun + batch.num_rows > RUN:
+            self.flush()
+        complete = np.flatnonzero(are_complete(batch, key))
+        hashes = hash_rows([batch.column(name) for name in key], batch.num_rows)
+        self._hashes.append(hashes[complete])
+        self._places.append((complete + (self.rows - self._begun)).astype(np.uint32))
+        self.rows += batch.num_rows
+
+    def flush(self) -> None:
+        if sum(map(len, self._hashes)):
+            hashes, places = np.concatenate(self._hashes), np.concatenate(self._places)
+            order = np.argsort(hashes, kind="stable")
+            number = len(self.starts)
+            np.save(self._folder / hashes_file(number), hashes[order])
+            np.save(self._folder / places_file(number), places[order])
+            self.starts.append(self._begun)
+        self._hashes, self._places = [], []
+        self._begun = self.rows
