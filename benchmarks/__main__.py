@@ -2,9 +2,15 @@
 
 import sys
 
-from benchmarks import history, operators, state, trains
+from benchmarks import history, operators, state, stored, trains
 
-TABLES = {"operators": operators.main, "trains": trains.main, "state": state.main, "history": history.main}
+TABLES = {
+    "operators": operators.main,
+    "trains": trains.main,
+    "state": state.main,
+    "history": history.main,
+    "stored": stored.main,
+}
 
 
 def main() -> None:
