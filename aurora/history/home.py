@@ -12,7 +12,10 @@ from typing import Any
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.locks import Locks
+from aurora.engine.statistics import Statistics
+from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
+from aurora.history.status import describe_run
 
 __all__ = ["Home", "QueryNote", "check_name"]
 
@@ -85,6 +88,7 @@ class Home:
             self._locks.take(f"home {self.folder}", self.folder / "lock")
         except AuroraError as fault:
             raise AuroraError(f"{fault}; to talk to it: aurora status {self.folder}") from None
+        self._status.unlink(missing_ok=True)
 
     def release(self) -> None:
         self._locks.release()
@@ -127,14 +131,29 @@ class Home:
 
     def write_status(self, status: dict[str, Any]) -> None:
         """The last word of a run, for who asks when it does not run."""
-        replace_text(self.folder / "status.json", json.dumps(status))
+        replace_text(self._status, json.dumps(status))
 
     def last_status(self) -> dict[str, Any]:
+        """The last word; where a run was killed, what its checkpoint says."""
         try:
-            found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+            found: dict[str, Any] = json.loads(self._status.read_text())
         except FileNotFoundError:
-            found = {}
+            totals = Totals.load(self.checkpoint / "committed.json") or Totals()
+            seen = Statistics(
+                "stopped",
+                totals.batch + 1,
+                rows=totals.rows,
+                taken=totals.taken,
+                given=totals.given,
+                rejected=totals.rejected,
+                nanoseconds=totals.nanoseconds,
+            )
+            found = describe_run(seen, list(totals.taken), list(totals.rows), {}, {})
         return {**found, "state": "stopped"}
+
+    @property
+    def _status(self) -> Path:
+        return self.folder / "status.json"
 
 
 def check_name(name: str) -> None:

@@ -16,7 +16,7 @@ from aurora.errors import AuroraError, did_you_mean
 from aurora.history.home import Home
 from aurora.history.latest import read_latest
 from aurora.history.log import Log, Published
-from aurora.history.segments import read_segment
+from aurora.history.segments import Segment, read_segment
 
 __all__ = ["Peek", "describe_point", "is_point", "meet", "open_point"]
 
@@ -51,7 +51,16 @@ def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
     """The rows that meet a condition."""
     if where is None:
         return rows
-    return rows.filter(pa.array(Expression.parse(where, Schema.of(rows.schema), "where").matches(rows)))
+    schema = Schema((field.name, field.type) for field in rows.schema)
+    return rows.filter(pa.array(Expression.parse(where, schema, "where").matches(rows)))
+
+
+def _read(path: str, segment: Segment) -> pa.RecordBatch | None:
+    """The rows of a segment, unless they were removed meanwhile: who looks on holds nobody up."""
+    try:
+        return read_segment(path, segment)[0]
+    except FileNotFoundError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,10 @@ class Peek:
         for path, segment in reversed(self.log.segments(self.log.first(), published.rows, published)):
             if left <= 0:
                 break
-            rows = meets(read_segment(path, segment)[0])
+            read = _read(path, segment)
+            if read is None:
+                break
+            rows = meets(read)
             found.append(rows.slice(max(rows.num_rows - left, 0)))
             left -= found[-1].num_rows
         return self._joined(found[::-1]), published.rows
@@ -91,7 +103,8 @@ class Peek:
             if published.rows > row:
                 found = []
                 for path, segment in self.log.segments(row, published.rows, published):
-                    found.append(meets(read_segment(path, segment)[0].slice(max(row - segment.row, 0))))
+                    if (read := _read(path, segment)) is not None:
+                        found.append(meets(read.slice(max(row - segment.row, 0))))
                 row = published.rows
                 yield self._joined(found)
             elif published.ended:

@@ -1,0 +1,97 @@
+"""The home of a network: a folder that one run holds, and the notes of its queries."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from aurora import AuroraError
+from aurora.history.home import Home, QueryNote, check_name
+
+NOTE = QueryNote("near", "network: near", {"out": "csv:/x.csv"}, {"p": {"point": "recent", "first": 3}}, "1h")
+
+
+def test_a_home_is_closed_to_others_and_held_by_one_run(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "home"
+    home = Home.of(folder)
+    home.open()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    told = (
+        rf"^home {folder} is in use by another run, process {os.getpid()}: [^\n]+; "
+        f"to talk to it: aurora status {folder}$"
+    )
+    with pytest.raises(AuroraError, match=told):
+        Home.of(folder).open()
+    home.release()
+    again = Home.of(folder)
+    again.open()
+    again.release()
+
+
+def test_a_home_left_by_a_kill_is_opened_again(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("123\n")
+    (tmp_path / "control").touch()
+    home = Home.of(tmp_path)
+    home.open()
+    home.release()
+
+
+def test_what_is_not_a_home_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(
+        AuroraError, match=r"holds thesis\.tex, so it is not the home of a network; name another one"
+    ):
+        Home.of(tmp_path).open()
+    assert os.listdir(tmp_path) == ["thesis.tex"]
+    with pytest.raises(AuroraError, match="is not a folder; name another one"):
+        Home.of(tmp_path / "thesis.tex").open()
+    with pytest.raises(
+        AuroraError, match=r"is not the home of a network; start one with aurora run NETWORK --home"
+    ):
+        Home.of(tmp_path / "nowhere").check_there()
+    if os.getuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(AuroraError, match=r"cannot write .*Permission denied"):
+            Home.of(tmp_path / "closed" / "home").open()
+
+
+def test_notes_of_queries(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    assert list(home.notes()) == []
+    home.write_note(NOTE)
+    (home.query("half") / "checkpoint").mkdir(parents=True)
+    assert list(home.notes()) == [NOTE] and not home.query("half").exists()
+    home.remove_query("near")
+    home.remove_query("never there")
+    assert list(home.notes()) == [] and not home.query("near").exists()
+    home.write_note(NOTE)
+    home.forget_queries()
+    assert list(home.notes()) == []
+
+
+def test_points_that_are_no_more_are_removed(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    home.forget_points(but=())
+    for name in ("old", "new"):
+        home.point(name).mkdir(parents=True)
+    (tmp_path / "points" / ".new.lock").touch()
+    home.forget_points(but=["new"])
+    assert sorted(os.listdir(tmp_path / "points")) == [".new.lock", "new"]
+
+
+def test_the_last_status(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    assert home.last_status()["state"] == "stopped"
+    home.write_status({"state": "paused", "batch": 3})
+    assert (home.last_status()["state"], home.last_status()["batch"]) == ("stopped", 3)
+
+
+@pytest.mark.parametrize("name", ["", ".x", "a/b", "a b", "..", "x" * 101, "a\n"])
+def test_a_query_has_a_name_that_can_be_a_folder(name: str) -> None:
+    with pytest.raises(AuroraError, match="a name has letters, digits"):
+        check_name(name)
+
+
+def test_names_of_queries() -> None:
+    for name in ("near", "near-1.2_x", "über", "near.partial"):
+        check_name(name)

@@ -1,0 +1,64 @@
+"""The fields of `status --json`, which are fixed."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from aurora.engine.controls import Controls
+from aurora.engine.statistics import Statistics
+from aurora.engine.totals import Totals
+from aurora.history.home import Home
+from aurora.history.status import describe_run
+
+TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
+
+
+def test_the_fields_are_those_of_the_contract() -> None:
+    seen = Statistics(
+        "paused",
+        3,
+        1.5,
+        {"far": 7},
+        {"over": 10},
+        {"over": 7},
+        2,
+        controls=Controls(paused=True, taps=("over.1",)),
+        nanoseconds={"over": 50_000},
+        states={"over": 12},
+        input_rates={"r": 3.3333},
+        output_rates={"far": 2.0},
+        latency={"far": (0.25, 1.5)},
+    )
+    found = describe_run(seen, ["over", "idle"], ["far", "near"], {"recent": {}}, {"near": {}})
+    assert json.loads(json.dumps(found)) == {**found, "controls": {**found["controls"], "taps": ["over.1"]}}
+    assert found.keys() == TOP | {"seconds", "rejected"}
+    assert (found["state"], found["batch"], found["rejected"]) == ("paused", 3, 2)
+    assert found["inputs"] == {"r": {"rate": 3.3, "waiting": None}}
+    assert found["boxes"] == {
+        "over": {
+            "taken": 10, "given": 7, "cost_us": 5.0, "selectivity": 0.7, "state_bytes": 12, "waiting": 0
+        },
+        "idle": {
+            "taken": 0, "given": 0, "cost_us": None, "selectivity": None, "state_bytes": 0, "waiting": 0
+        },
+    }  # fmt: skip
+    assert found["outputs"]["far"] == {
+        "rows": 7, "rate": 2.0, "latency_p50": 0.25, "latency_p99": 1.5, "delivered": 1.0, "shed": 0, "utility": None,
+    }  # fmt: skip
+    assert found["outputs"]["near"].keys() == found["outputs"]["far"].keys()
+    assert found["controls"].keys() == {"rows", "paused", "until", "taps"}
+
+
+def test_a_home_whose_run_was_killed_tells_what_its_checkpoint_says(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    assert home.last_status().keys() >= TOP and home.last_status()["batch"] == 0
+    home.checkpoint.mkdir()
+    home.write_status({"batch": 3})
+    assert home.last_status()["batch"] == 3
+    home.open()
+    totals = Totals(7, rows=Counter(far=70), taken=Counter(over=100), given=Counter(over=70))
+    totals.store(home.checkpoint / "committed.json")
+    home.release()
+    found = home.last_status()
+    assert found.keys() >= TOP and (found["state"], found["batch"]) == ("stopped", 8)
+    assert found["outputs"]["far"]["rows"] == 70 and found["boxes"]["over"]["selectivity"] == 0.7
