@@ -164,8 +164,7 @@ def test_the_draft_at_its_small_scale(spark: SparkSession, tmp_path: Path) -> No
     events = tmp_path / "events"
     made = CliRunner().invoke(
         app,
-        ["nexmark", "generate", "--profile", "draft", "--scale", "small", "--events", "242000"]
-        + ["--out", str(events)],
+        ["nexmark", "generate", *"--profile draft --scale small --events 242000 --out".split(), str(events)],
     )
     assert made.exit_code == 0, made.output
     for query in ("q4", "q5"):
