@@ -10,10 +10,11 @@ import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
-from aurora.engine.spark.session import spark_session
+from aurora.engine.spark.session import LIGHT_JAVA, spark_session
 
-# No deadlines: the first call of a kernel loads things, and other work may run beside the tests.
-settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
+# No deadlines: the first call of a kernel loads things, and other work may run beside the tests. Of the lines of the
+# algebra that 25 examples of each test come to, and the ways from line to line, ten come to all.
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("search", deadline=None, max_examples=150, phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
@@ -31,7 +32,7 @@ LEAVES_SOCKETS = "tests/engine/test_source_spool.py"
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = spark_session("tests", master="local[2]", settings={"spark.driver.memory": "3g"})
+    session = spark_session("tests", master="local[2]", settings={**LIGHT_JAVA, "spark.driver.memory": "3g"})
     yield session
     session.stop()
 

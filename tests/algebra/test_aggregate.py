@@ -172,11 +172,11 @@ def test_state_does_not_grow(more: dict[str, Any]) -> None:
     more = dict(more)
     order = Order(more.pop("on", "T"), 2 if "span" not in more else 0, more.pop("span", None), ("g",))
     box = Aggregate.of({"n": "count(*)", "m": "median(v)"}, order, 6, more.pop("advance", 2), schema, **more)
-    rows = [(0, {"T": i // 4 + i % 3, "g": i % 5, "v": i % 7}) for i in range(6000)]
-    clock = [i // 50 for i in range(6001)]
+    rows = [(0, {"T": i // 4 + i % 3, "g": i % 5, "v": i % 7}) for i in range(3000)]
+    clock = [i // 50 for i in range(3001)]
 
     def kept(count: int) -> int:
         ran = run_kernel(box, rows[:count], (schema,), 100, clock, ends=False)
         return rows_kept(ran.stored).total()
 
-    assert kept(6000) <= kept(1000) + 20 < 300
+    assert kept(3000) <= kept(500) + 20 < 300

@@ -47,7 +47,7 @@ def test_one_input(slack: int, slices: bool, monkeypatch: pytest.MonkeyPatch) ->
         # At the end of the input there are too many groups to be looked at together.
         monkeypatch.setattr("aurora.algebra.state.slices.GROUPS", 100)
     order = {"slack": slack, "group_by": ("g",)}
-    rows, cuts = tuples(8000, 3000), (999, 10**6)
+    rows, cuts = tuples(4000, 2000), (999, 10**6)
     by, naive = Order("T", **order), squal.Order("T", **order)
     check_agreement(BSort.of(by, SCHEMA), lambda: squal.BSort(naive), rows, SCHEMA, cuts=cuts)
     box = Aggregate.of(TEXTS, by, 10, 5, SCHEMA)
@@ -57,7 +57,7 @@ def test_one_input(slack: int, slices: bool, monkeypatch: pytest.MonkeyPatch) ->
 def test_two_inputs() -> None:
     order = {"slack": 1, "group_by": ("g",)}
     by, naive = Order("T", **order), squal.Order("T", **order)
-    rows, cuts = tuples(1500, 1000, inputs=2), (199, 10**6)
+    rows, cuts = tuples(900, 700, inputs=2), (199, 10**6)
     join = Join.of("left.g = right.g", 5, by, by, SCHEMA, SCHEMA)
 
     def naive_join() -> squal.Join:
@@ -67,7 +67,7 @@ def test_two_inputs() -> None:
     check_agreement(
         Wait.of("T", by, SCHEMA, SCHEMA), lambda: squal.Wait("T", naive), rows, SCHEMA, SCHEMA, cuts=cuts
     )
-    beats = [(0 if i % 150 == 0 else 1, row) for i, (_, row) in enumerate(rows)]
+    beats = [(0 if i % 100 == 0 else 1, row) for i, (_, row) in enumerate(rows)]
     resample = Resample.of(TEXTS, 5, Order("T"), by, SCHEMA, SCHEMA)
     check_agreement(
         resample, lambda: squal.Resample(total, 5, squal.Order("T"), naive), beats, SCHEMA, SCHEMA, cuts=cuts

@@ -247,7 +247,7 @@ PASSES = {"filter": (0,), "union": (0, 1), "last": (0,), "asof": (0,)}
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
 KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE, *CLOCKED]
-FEW = settings(max_examples=settings().max_examples // 6)
+FEW = settings(max_examples=max(4, settings().max_examples // 6))
 
 
 @st.composite

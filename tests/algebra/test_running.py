@@ -52,7 +52,7 @@ def tuples(values: Any, **fields: Any) -> Any:
 
 
 nearly = tuples(nearly_rising(st.one_of(st.integers(-6, 6), st.none())))
-FEW = settings(max_examples=settings().max_examples // 4)
+FEW = settings(max_examples=max(6, settings().max_examples // 4))
 SIZES = st.sampled_from([None, 1, 2, 3, 4, 7, 100])
 
 

@@ -16,7 +16,7 @@ OUTPUTS = ("each", "again", "own", "at", "both")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     (folder / "net.yaml").write_text(ALL_BOXES)
-    for name, text in {"reports": reports(600, seed=3), "beats": beats(50), "zones": ZONES}.items():
+    for name, text in {"reports": reports(400, seed=3), "beats": beats(30), "zones": ZONES}.items():
         (folder / f"{name}.csv").write_text(text)
     return folder
 

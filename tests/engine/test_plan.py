@@ -306,7 +306,7 @@ ROW = st.fixed_dictionaries(
 
 
 @given(texts(), st.lists(ROW, max_size=25), st.integers(1, 9), st.integers(2, 5), st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_random_networks_do_not_depend_on_cuts_buckets_and_fusing(
     text: str, drawn: list[dict[str, int]], cut: int, buckets: int, fuse: bool
 ) -> None:

@@ -39,7 +39,7 @@ def test_every_output_has_rows(whole: dict[str, bytes]) -> None:
     assert all(content.count(b"\n") > 1 for content in whole.values())
 
 
-@pytest.mark.parametrize(("batch", "partitions", "fuse"), [(17, 5, True), (64, 1, False)])
+@pytest.mark.parametrize(("batch", "partitions", "fuse"), [(30, 3, True), (64, 1, False)])
 def test_batches_partitions_and_fusing_change_nothing(
     whole: dict[str, bytes], inputs: dict[str, str], tmp_path: Path, batch: int, partitions: int, fuse: bool
 ) -> None:

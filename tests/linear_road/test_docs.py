@@ -124,6 +124,14 @@ def test_the_engine_in_the_document_gets_the_verdict_in_the_document(desk, monke
         assert (found["extra"], found["wrong"], found["duplicate"]) == (0, 0, 0), name
 
 
+def answers_are_right(verdict):
+    """On a busy machine some are late, but none is wrong."""
+    outputs = json.loads(verdict.read_text())["outputs"]
+    assert outputs["toll notification"]["given"]
+    for name, found in outputs.items():
+        assert (found["missing"], found["extra"], found["wrong"], found["duplicate"]) == (0, 0, 0, 0), name
+
+
 def test_the_rivals(desk):
     (compare,) = commands(TOOLS)[8:]
     told = called(desk, compare)
@@ -131,18 +139,14 @@ def test_the_rivals(desk):
     found = json.loads((desk / "comparison" / "comparison.json").read_text())["outcomes"]
     systems = ["aurora", "duckdb", "postgres"] if find_server() else ["aurora", "duckdb"]
     assert [outcome["system"] for outcome in found] == systems
-    for outcome in found:
-        assert outcome["passed"] or "late" in str(outcome), outcome
+    for system in systems:
+        answers_are_right(desk / "comparison" / f"{system}-L1" / "output.validation.json")
 
 
 def test_a_run_of_the_whole(desk):
     demo, fast, realtime = commands(OWN)[1:4]
-    # On a busy machine some answers are late, but none is wrong.
     assert re.search(r"right: [\d,]+ tuples", called(desk, demo, 0, 1))
-    outputs = json.loads((desk / "demo" / "run" / "output.validation.json").read_text())["outputs"]
-    assert outputs["toll notification"]["given"]
-    for name, found in outputs.items():
-        assert (found["missing"], found["extra"], found["wrong"], found["duplicate"]) == (0, 0, 0, 0), name
+    answers_are_right(desk / "demo" / "run" / "output.validation.json")
     assert "tuples" in called(desk, fast)
     assert json.loads((desk / "run" / "report.json").read_text())["ended"]
     called(desk, realtime)

@@ -15,21 +15,38 @@ from aurora.linear_road.reading import survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import StoredTraffic
 from tests.linear_road.test_validate import write, write_histories
-from tests.linear_road.traffic import corner_cases, crowd, histories
+from tests.linear_road.traffic import Traffic, corner_cases, crowd, histories
 from tests.spec import linear_road as spec
 
+Road = tuple[Path, spec.Answers]
 
-@pytest.fixture(scope="module")
-def road(tmp_path_factory):
+
+def stored(folder: Path, traffic: Traffic) -> Road:
     """A folder with the traffic, files by expressway, and the right answers."""
-    folder = tmp_path_factory.mktemp("road")
-    traffic = crowd(1) + crowd(2, cars=300, first_car=2000) + corner_cases()
     xways = sorted({r.xway for r in traffic.reports})
     for xway in xways:
         write(folder / f"xway-{xway}.csv", traffic.lines(xway))
     tolls, segments = histories(1, sorted({q.vid for q in traffic.queries}), xways)
     write_histories(folder, tolls, segments, "parquet")
     return folder, spec.answers(traffic.reports, traffic.queries, tolls, segments)
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory: pytest.TempPathFactory) -> Road:
+    traffic = crowd(1) + crowd(2, cars=300, first_car=2000) + corner_cases()
+    return stored(tmp_path_factory.mktemp("road"), traffic)
+
+
+@pytest.fixture(scope="module")
+def short_road(tmp_path_factory: pytest.TempPathFactory) -> Road:
+    """With as much of everything as many short batches need."""
+    folder, right = stored(
+        tmp_path_factory.mktemp("road"), crowd(1, cars=330, xways=1, seconds=450) + corner_cases()
+    )
+    assert len(right.alerts) > 150 and sum(toll > 0 for _, toll in right.tolls.values()) > 150
+    assert sum(map(len, right.charges.values())) > 50
+    assert sum(toll > 0 for _, toll in right.journeys.values()) > 10
+    return folder, right
 
 
 Made = Callable[[Prepared], Network]
@@ -73,12 +90,18 @@ def check(run: LocalRun, right: spec.Answers) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "buckets", "pieces"),
-    [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([150], 2, 5), ([400, 9000], 7, 3)],
+    [([10_000_000], 1, 1), ([5000, 1, 1700], 3, 2), ([400, 9000], 7, 3)],
 )
 @BOTH
 def test_the_rules_hold_for_every_cut(road, made, rows, buckets, pieces):
     folder, right = road
     check(ran(folder, made, rows, buckets, pieces), right)
+
+
+@BOTH
+def test_the_rules_hold_for_short_batches(short_road, made):
+    folder, right = short_road
+    check(ran(folder, made, [250], buckets=2, pieces=5), right)
 
 
 def test_boxes_and_kernels_give_the_same_rows(road):

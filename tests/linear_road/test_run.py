@@ -2,18 +2,25 @@
 
 import json
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError
+from aurora.linear_road.edition import EDITION_2004
+from aurora.linear_road.reading import survey
+from aurora.linear_road.records import DIALECTS
+from aurora.linear_road.reference import Reference, reference_answers
 from aurora.linear_road.run import _Folder, run_benchmark
-from aurora.linear_road.validate import Verdict, validate
+from aurora.linear_road.stored_histories import find_histories
+from aurora.linear_road.validate import Verdict, judge, validate
 from tests.engine.processes import aurora, cluster, committed, kill, wait_for
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
 
+Judge = Callable[[Path], Verdict]
 BAD = [
     "0,600,1,50",
     "2,600,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1",
@@ -41,8 +48,17 @@ def without_lateness(verdict: Verdict) -> dict[tuple[str, str], int]:
     return {fault: count for fault, count in faults(verdict).items() if fault[1] != "late"}
 
 
-def check(spark: SparkSession, road: Path, out: Path, replicate: int = 1) -> None:
-    verdict = validate(spark, road, out / "output.csv", replicate=replicate)
+@pytest.fixture(scope="module")
+def verdict_on(spark: SparkSession, road: Path) -> Iterator[Judge]:
+    """Judges an output of the road, whose right answers are worked out once."""
+    found, folder = survey(road), road / "scratch"
+    with reference_answers(spark, found, find_histories(road, None), folder, EDITION_2004) as reference:
+        kept = Reference(reference.expected.persist(), reference.partitions)
+        yield lambda output: judge(spark, kept, output, found, DIALECTS["native"], EDITION_2004)
+        kept.expected.unpersist()
+
+
+def check(verdict: Verdict, road: Path, out: Path) -> None:
     assert without_lateness(verdict) == {} and verdict.unreadable == 0
     assert all(output.given for output in verdict.outputs.values())
     rejects = (out / "rejects.csv").read_text().splitlines()
@@ -57,24 +73,24 @@ def check(spark: SparkSession, road: Path, out: Path, replicate: int = 1) -> Non
     assert not (out / ".run").exists()
 
 
-def test_every_answer_is_right(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+def test_every_answer_is_right(verdict_on: Judge, road: Path, tmp_path: Path) -> None:
     seen = []
     run_benchmark(road, tmp_path, batch=3000, partitions=3, watch=seen.append)
-    check(spark, road, tmp_path)
+    check(verdict_on(tmp_path / "output.csv"), road, tmp_path)
     assert [progress.second for progress in seen] == sorted(progress.second for progress in seen)
     assert seen[-1].tuples == json.loads((tmp_path / "report.json").read_text())["tuples"]
 
 
 def test_copies_are_answered_like_the_originals(spark: SparkSession, road: Path, tmp_path: Path) -> None:
     run_benchmark(road, tmp_path, replicate=3, batch=100_000)
-    check(spark, road, tmp_path, replicate=3)
+    check(validate(spark, road, tmp_path / "output.csv", replicate=3), road, tmp_path)
 
 
 def command(road: Path, out: Path, *more: str) -> list[str]:
     return ["linear-road", "run", f"--data={road}", f"--out={out}", *more]
 
 
-def test_killed_twice(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+def test_killed_twice(verdict_on: Judge, road: Path, tmp_path: Path) -> None:
     out, log, moments = tmp_path / "out", tmp_path / "log", random.Random(7)
     reached = 1
     for partitions in (2, 3):
@@ -84,17 +100,17 @@ def test_killed_twice(spark: SparkSession, road: Path, tmp_path: Path) -> None:
         kill(process)
     process = aurora(command(road, out, "--batch=5000"), log)
     assert process.wait(180) == 0, log.read_text()
-    check(spark, road, out)
+    check(verdict_on(out / "output.csv"), road, out)
 
 
-def test_a_lost_worker(spark: SparkSession, road: Path, tmp_path: Path) -> None:
+def test_a_lost_worker(verdict_on: Judge, road: Path, tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     with cluster(tmp_path) as (url, workers):
         process = aurora(command(road, out, "--batch=1500", "--partitions=2", f"--master={url}"), log)
         wait_for(process, lambda: committed(out / ".run" / "checkpoint") >= 3)
         kill(workers[1])
         assert process.wait(240) == 0, log.read_text()
-    check(spark, road, out)
+    check(verdict_on(out / "output.csv"), road, out)
 
 
 def test_real_time(spark: SparkSession, tmp_path: Path) -> None:
