@@ -169,7 +169,8 @@ def find_start(
     if since is not None:
         kept = max(kept, find_first(log, point, _read_since(points, name, since)))
     points.register(name, reader, kept)
-    return {"point": name, "first": kept, "mark": log.published().mark}
+    published = log.published()
+    return {"point": name, "first": kept, "stop": published.rows, "mark": published.mark}
 
 
 def _start_with_table(
@@ -181,7 +182,8 @@ def _start_with_table(
         )
     found = read_latest(points.log(name), points.points[name].key, points.schemas[name])
     points.register(name, reader, found.upto)
-    start = {"point": name, "first": found.upto, "mark": points.log(name).published().mark}
+    mark = points.log(name).published().mark
+    start = {"point": name, "first": found.upto, "stop": found.upto, "mark": mark}
     if since == "now":
         return start
     write_log(str(table), found, points.points[name])

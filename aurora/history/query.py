@@ -9,12 +9,15 @@ from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.settings import Settings
+from aurora.engine.sources.memory import Memory
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, start_run
 from aurora.errors import AuroraError
 from aurora.history.aligned import AlignedPoint, Together
 from aurora.history.home import Home, QueryNote
+from aurora.history.log import Published
 from aurora.history.point_source import PointSource, reader_name
+from aurora.history.point_table import PointTable
 from aurora.history.prepare import prepare_stored
 from aurora.history.pull import find_wanted
 from aurora.network.ends import check_points
@@ -57,6 +60,12 @@ class AttachedQuery:
         self._sources = {
             name: _open_source(home, note, name, network, points[start["point"]].key, number)
             for number, (name, start) in enumerate(note.starts.items())
+            if not network.inputs[name].static
+        }
+        tables = {
+            name: _open_table(home, start, network.inputs[name].schema, points[start["point"]].key)
+            for name, start in note.starts.items()
+            if network.inputs[name].static
         }
         aligned = self._sources if len(self._sources) < 2 else _align(home, self._sources)
         self._fault: str | None = None
@@ -69,7 +78,9 @@ class AttachedQuery:
             checkpoint=str(home.query(note.name) / "checkpoint"),
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
-        sources = prepare_stored(network, aligned, home.query(note.name) / "stored", points=stored)
+        sources = prepare_stored(
+            network, {**aligned, **tables}, home.query(note.name) / "stored", points=stored
+        )
         self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
@@ -149,6 +160,18 @@ def _open_source(
     chosen = None if wanted is None else tuple(wanted.tolist())
     reader = reader_name(note.name, number)
     return PointSource(folder, start["first"], reader, start.get("table"), chosen)
+
+
+def _open_table(
+    home: Home, start: Mapping[str, Any], schema: Schema, key: tuple[str, ...]
+) -> PointTable | Memory:
+    """What a point kept when the query came; by its storage key where the query has all of it."""
+    if "table" in start:
+        folder, first, stop = start["table"], 0, Published.read(start["table"]).rows
+    else:
+        folder, first, stop = str(home.point(start["point"])), start["first"], start["stop"]
+    table = PointTable(folder, key, schema, first, stop)
+    return table if key and all(field in schema for field in key) else Memory.of(schema, table.read())
 
 
 def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:

@@ -241,8 +241,11 @@ class Running:
 
     @property
     def schemas(self) -> dict[str, Schema]:
-        """Those of all points and views."""
-        return dict(self._points.schemas)
+        """Those of all points and views, and of the stored sets: what a query can take."""
+        stored = {
+            name: entry.schema for name, entry in self._network.inputs.items() if entry.stored is not None
+        }
+        return {**stored, **self._points.schemas}
 
     def attach(
         self,
@@ -263,7 +266,7 @@ class Running:
             )
         name = name or query.name.replace(" ", "-")
         check_name(name)
-        check_query(query.checked(), self._points.schemas)
+        check_query(query.checked(), self.schemas)
         with self._changing:
             if self._closed or self.state == "stopped":
                 raise AuroraError("the run has ended: no query can be attached any more")
@@ -328,7 +331,7 @@ class Running:
         starts: dict[str, dict[str, Any]] = {}
         with self._main.between_batches(), self._points.held():
             for slot, entry in query.inputs.items():
-                if entry.point is not None:
+                if entry.point in self._points.points:
                     table = self._home.query(name) / f"table-{slot}"
                     reader = reader_name(name, len(starts))
                     starts[slot] = find_start(self._points, entry.point, reader, since, table)
@@ -348,8 +351,8 @@ class Running:
         """Starts a query of an earlier run where it stopped; one that cannot be started is kept with its fault."""
         assert self._home is not None
         try:
-            query = read_query(note, self._points.schemas)
-            check_query(query, self._points.schemas)
+            query = read_query(note, self.schemas)
+            check_query(query, self.schemas)
             for start in note.starts.values():
                 if self._points.log(start["point"]).published().mark != start["mark"]:
                     raise AuroraError(
