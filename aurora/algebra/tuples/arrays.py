@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.packing import pack
 from aurora.algebra.tuples.train import Ints, Mask, Values
 
 __all__ = [
@@ -21,8 +22,11 @@ __all__ = [
 
 def encode(columns: list[pa.Array]) -> Ints:
     """Numbers rows from 0 in the order in which their values first appear; nulls are equal to each other."""
+    packed, done = pack(columns)
     codes: Ints | None = None
-    for column in columns:
+    if packed is not None:
+        codes = pa.array(packed).dictionary_encode().indices.to_numpy().astype(np.int64)
+    for column in columns[done:]:
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
         encoded = column.dictionary_encode(null_encoding="encode")

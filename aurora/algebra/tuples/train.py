@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.packing import pack
+
 __all__ = [
     "LAST",
     "Ints",
@@ -130,6 +132,13 @@ class Train:
         those = order[places]
         fields = (flat for column in self.rows.take(pa.array(those)).columns for flat in _flat(column))
         columns = [pa.array(run), *fields, pa.array(self.arrived[those])]
+        packed, _ = pack(columns)
+        if packed is not None:
+            sorted_places = np.argsort(packed, kind="stable")
+            ranked = packed[sorted_places]
+            if (ranked[1:] != ranked[:-1]).all():
+                order[places] = those[sorted_places]
+                return
         names = [str(i) for i in range(len(columns))]
         sorted_places = pc.sort_indices(
             pa.RecordBatch.from_arrays(columns, names=names),
