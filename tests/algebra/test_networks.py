@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from aurora import Network
 from tests.algebra.harness import CUTS, Arrival, choose_cuts, plain
 from tests.algebra.kernels import FIELDS, USERS
-from tests.algebra.running import run_network
+from tests.algebra.running import HeldRows, run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.spec import clocks, joins, squal
 from tests.spec.network import Clocks
@@ -52,6 +53,22 @@ class AsOfSum(joins.AsOf):
         ]
 
 
+# The rows of a stored set: two of one group, one of none.
+SET: list[Row] = [{"g": g, "w": w} for w, g in enumerate((2, 0, None, 2, 3), 1)]
+HELD = HeldRows(pa.RecordBatch.from_pylist(SET, pa.schema({"g": pa.int32(), "w": pa.int32()})), ("g",))
+
+
+class PulledSum(joins.Lookup):
+    """The tuple, with what a row of the set adds to it."""
+
+    def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
+        narrow = {name: row[name] for name in SAME}
+        return [
+            (out, ts, {**narrow, "v": found["v"] + (found.get("w") or 0)})
+            for out, ts, found in super().push(port, narrow, ts)
+        ]
+
+
 class GatherTotal(clocks.Gather):
     """Bounds at T and so much behind it; the left tuple gets the sum of the right ones."""
 
@@ -79,7 +96,7 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
     streams = [network.stream(f"{box}.{port}" if port else box) for box, port in read]
     stream, other = streams[0], streams[-1]
     span, size, advance = draw(st.integers(0, 2)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    named = [(source, "") for source in network.inputs] + [
+    named = [(source, "") for source, entry in network.inputs.items() if not entry.static] + [
         (box, "1") for box in network.boxes if "x" not in box[3:]
     ]
     named = [source for source in named if "T" in network.stream(source[0]).schema]
@@ -199,6 +216,13 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             latest.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(v_right, 0)"}, name=name)
             sides = joins.Sides(([*SAME], [*SAME]), (("g", "g"),), (0,) if word else (), "anti" in word)
             return AsOfSum(nothing_missing, sides)
+        case "pull":
+            word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
+            held = network.table(f"{name}set", "g int, w int")
+            pulled = stream.join(held, "left.g = right.g", name=f"{name}x", **word)
+            pulled.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(w, 0)"}, name=name)
+            sides = joins.Sides(([*SAME], ["g", "w"]), (), (0,) if word else (), "anti" in word)
+            return PulledSum(nothing_missing, SET, 0, sides)
         case "wait":
             stream.wait("T", until=other, order=order, name=name)
             return squal.Wait("T", plain_order)
@@ -236,13 +260,14 @@ ONE_AT_A_TIME = [
         "join",
         "outer",
         "asof",
+        "pull",
     ),
     *USERS,
 ]
 ONE_CLOCKED = ["clocked", "sessions", "clocked bsort", "kept"]
 CLOCKED = [*ONE_CLOCKED, "clocked groups", "session groups", "gather", "clocked join"]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
-PASSES = {"filter": (0,), "union": (0, 1), "last": (0,), "asof": (0,)}
+PASSES = {"filter": (0,), "union": (0, 1), "last": (0,), "asof": (0,), "pull": (0,)}
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
@@ -282,7 +307,8 @@ ROWS = arrivals(nearly_rising(st.integers(-3, 3), least=4), inputs=2, g=groups, 
 def found_by(
     network: Network, rows: list[Arrival], cut: int, buckets: int = 1, fuse: bool = True
 ) -> dict[Source, list[dict[str, Any]]]:
-    run = run_network(network, rows, cut, buckets, fuse)
+    sets = {name: HELD for name, entry in network.inputs.items() if entry.static}
+    run = run_network(network, rows, cut, buckets, fuse, tables=sets)
     return {
         (output.port.box, output.port.port): [row for train in run.outputs[name] for row in plain(train.rows)]
         for name, output in network.outputs.items()
