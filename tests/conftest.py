@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
-from aurora.engine.spark.session import LIGHT_JAVA, spark_session
+from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
 
 # No deadlines: the first call of a kernel loads things, and other work may run beside the tests. Of the lines of the
 # algebra that 25 examples of each test come to, and the ways from line to line, ten come to all.
@@ -30,11 +30,24 @@ STARTS_SPARK = (
 LEAVES_SOCKETS = "tests/engine/test_source_spool.py"
 
 
+# Frames of a few rows: Spark takes longer to write and to compile code for them than to go through them without.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """Frames are interpreted; the networks that run beside them have sessions of their own, as ever."""
     session = spark_session("tests", master="local[2]", settings={**LIGHT_JAVA, "spark.driver.memory": "3g"})
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def compiling_spark(spark: SparkSession) -> SparkSession:
+    """As users have it, for what is held against Spark's own answers."""
+    return own_session(spark)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -581,8 +581,8 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    return spark.createDataFrame(table).coalesce(1).cache()
+def frame(compiling_spark: SparkSession, table: pa.Table) -> DataFrame:
+    return compiling_spark.createDataFrame(table).coalesce(1).cache()
 
 
 def same(ours: object, theirs: object, exact: bool) -> bool:
@@ -879,12 +879,12 @@ def accepted(pattern: str) -> list[str]:
     return found
 
 
-def test_regular_expressions_agree(spark: SparkSession) -> None:
+def test_regular_expressions_agree(compiling_spark: SparkSession) -> None:
     table = pa.table({"x": [*TEXTS, None]})
     random = Random(8)
     patterns = PATTERNS.split()
     patterns += ["(?i)" * (random.random() < 0.1) + piece(random, 2) + piece(random, 2) for _ in range(50)]
     texts = [text for pattern in dict.fromkeys(patterns) for text in accepted(pattern)]
     assert len(texts) > 200
-    frame = spark.createDataFrame(table).coalesce(1)
+    frame = compiling_spark.createDataFrame(table).coalesce(1)
     assert differences(texts, texts, frame, table) == []

@@ -91,14 +91,16 @@ coalesce(two, one)
 
 
 @pytest.fixture(scope="module")
-def in_spark(spark: SparkSession) -> pa.Table:
+def in_spark(compiling_spark: SparkSession) -> pa.Table:
     """All expressions in one query, as we write them and as their author did: a query takes half a second."""
     rows = pa.RecordBatch.from_pylist(ROWS, SCHEMA.arrow())
     written = [
         f"{Expression.parse(text, SCHEMA).spark_sql()} AS `ours {i}`" for i, text in enumerate(EXPRESSIONS)
     ]
     meant = [f"{text} AS `meant {i}`" for i, text in enumerate(EXPRESSIONS)]
-    return spark.createDataFrame(pa.Table.from_batches([rows])).selectExpr(*written, *meant).toArrow()
+    return (
+        compiling_spark.createDataFrame(pa.Table.from_batches([rows])).selectExpr(*written, *meant).toArrow()
+    )
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)

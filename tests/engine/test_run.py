@@ -114,7 +114,7 @@ def test_a_finished_run_starts_anew_and_a_checkpoint_of_another_network_is_refus
         run(all_boxes(), inputs, sinks)
 
 
-def test_stateless_networks_as_spark_columns_give_the_same_rows(spark: SparkSession) -> None:
+def test_stateless_networks_as_spark_columns_give_the_same_rows(compiling_spark: SparkSession) -> None:
     network = Network("stateless")
     stream = network.input("numbers", "a int, b double, c string")
     zones = network.table("zones", "low int, high int, zone string")
@@ -153,10 +153,10 @@ def test_stateless_networks_as_spark_columns_give_the_same_rows(spark: SparkSess
     frames = columns(
         network,
         {
-            "numbers": spark.createDataFrame(
+            "numbers": compiling_spark.createDataFrame(
                 [tuple(row.values()) for row in rows], "a int, b double, c string"
             ),
-            "zones": spark.createDataFrame(
+            "zones": compiling_spark.createDataFrame(
                 [tuple(row.values()) for row in table], "low int, high int, zone string"
             ),
         },

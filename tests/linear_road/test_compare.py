@@ -25,10 +25,10 @@ from tests.linear_road.test_validate import write, write_histories
 from tests.linear_road.traffic import crowd, histories
 
 
-@pytest.fixture
-def data(tmp_path):
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
     traffic = crowd(7, cars=120, xways=1, seconds=290)
-    folder = tmp_path / "data"
+    folder = tmp_path_factory.mktemp("comparison") / "data"
     write(folder / "xway-0.csv", traffic.lines())
     tolls, segments = histories(1, sorted({q.vid for q in traffic.queries}), [0])
     write_histories(folder, tolls, segments, "parquet")

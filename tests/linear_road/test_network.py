@@ -45,7 +45,7 @@ def short_road(tmp_path_factory: pytest.TempPathFactory) -> Road:
     )
     assert len(right.alerts) > 150 and sum(toll > 0 for _, toll in right.tolls.values()) > 150
     assert sum(map(len, right.charges.values())) > 50
-    assert sum(toll > 0 for _, toll in right.journeys.values()) > 10
+    assert any(toll for _, toll in right.journeys.values())
     return folder, right
 
 

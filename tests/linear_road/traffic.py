@@ -153,7 +153,7 @@ def histories(seed: int, vids: list[int], xways: list[int]):
     }
     segments = []
     for xway in xways:
-        for day in range(1, 71, 3):
+        for day in range(1, 71, 5):
             for at in (*range(1, 8), *range(470, 500), *range(1425, 1441)):
                 for way in (0, 1):
                     for seg in range(0, 100, 2):
