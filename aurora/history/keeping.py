@@ -18,12 +18,14 @@ from aurora.network.points import Keep, Point
 __all__ = ["find_first", "remove_old"]
 
 
-def find_first(log: Log, point: Point, keep: Keep, now: float | None = None) -> int:
+def find_first(
+    log: Log, point: Point, keep: Keep, published: Published | None = None, now: float | None = None
+) -> int:
     """The row with which the history of so much begins: the first one, by arrival, that belongs to it.
 
-    A span of a field ends at the largest value so far, one of the arrival ends `now`.
+    A span of a field ends at the largest value so far, one of the arrival ends `now`. `published` is what can be read.
     """
-    published = log.published()
+    published = published or log.published()
     if keep.rows is not None:
         return max(published.rows - keep.rows, log.first())
     if keep.span is None or (point.on is not None and published.reached is None):

@@ -34,9 +34,9 @@ class Latest:
     upto: int = 0
 
 
-def read_latest(log: Log, key: tuple[str, ...], schema: Schema) -> Latest:
-    """The latest tuple of each key, from the newest copy and what came behind it."""
-    published = log.published()
+def read_latest(log: Log, key: tuple[str, ...], schema: Schema, published: Published | None = None) -> Latest:
+    """The latest tuple of each key, from the newest copy and what came behind it, as far as it is `published`."""
+    published = published or log.published()
     copied, start = _newest(log.folder)
     none = np.empty(0, np.int64)
     found = Latest(pa.RecordBatch.from_pylist([], schema.arrow()), none, none)

@@ -66,6 +66,10 @@ class Points:
             for name, point in self.points.items()
         }
 
+    def published(self) -> dict[str, Published]:
+        """What can be read of each by now."""
+        return {name: log.published() for name, log in self._logs.items()}
+
     def log(self, name: str) -> Log:
         return self._logs[name]
 
@@ -156,34 +160,33 @@ class Points:
 
 
 def find_start(
-    points: Points, name: str, reader: str, since: str | int | None, table: Path
+    points: Points, name: str, reader: str, since: str | int | None, table: Path, there: Published
 ) -> dict[str, Any]:
     """The row of a point's log with which a query begins; what it needs is not removed from here on.
 
-    A view of the latest rows is written out to `table`, with which the query begins.
+    `there` is what could be read when the query came. A view of the latest rows is written out to `table`, with which
+    the query begins.
     """
     point, log = points.points[name], points.log(name)
     if point.keep.latest:
-        return _start_with_table(points, name, reader, since, table)
-    kept = find_first(log, point, point.keep)
+        return _start_with_table(points, name, reader, since, table, there)
+    kept = find_first(log, point, point.keep, there)
     if since is not None:
-        kept = max(kept, find_first(log, point, _read_since(points, name, since)))
+        kept = max(kept, find_first(log, point, _read_since(points, name, since), there))
     points.register(name, reader, kept)
-    published = log.published()
-    return {"point": name, "first": kept, "stop": published.rows, "mark": published.mark}
+    return {"point": name, "first": kept, "stop": there.rows, "mark": there.mark}
 
 
 def _start_with_table(
-    points: Points, name: str, reader: str, since: str | int | None, table: Path
+    points: Points, name: str, reader: str, since: str | int | None, table: Path, there: Published
 ) -> dict[str, Any]:
     if since not in (None, "all", "now"):
         raise AuroraError(
             f"since {since}: {name} keeps the latest row of each key; begin with those (all), or with what comes (now)"
         )
-    found = read_latest(points.log(name), points.points[name].key, points.schemas[name])
+    found = read_latest(points.log(name), points.points[name].key, points.schemas[name], there)
     points.register(name, reader, found.upto)
-    mark = points.log(name).published().mark
-    start = {"point": name, "first": found.upto, "stop": found.upto, "mark": mark}
+    start = {"point": name, "first": found.upto, "stop": found.upto, "mark": there.mark}
     if since == "now":
         return start
     write_log(str(table), found, points.points[name])

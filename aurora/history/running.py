@@ -16,15 +16,14 @@ from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.answers import answers
 from aurora.history.control import ControlServer
-from aurora.history.home import Home, QueryNote, check_name
+from aurora.history.home import Home
 from aurora.history.peek import meet, open_point
-from aurora.history.point_source import reader_name
-from aurora.history.points import Points, find_start
+from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
-from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
+from aurora.history.queries import Queries
+from aurora.history.query import QueryStatus
 from aurora.history.status import describe_run
 from aurora.network.network import Network
-from aurora.network.text import to_text
 
 __all__ = ["Running", "run", "start"]
 
@@ -112,18 +111,15 @@ class Running:
         self._settings = settings
         self._home = home
         self._points = points
-        self._queries: dict[str, AttachedQuery] = {}
-        # Queries that could not be started, and why.
-        self._refused: dict[str, tuple[QueryNote, str]] = {}
+        self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
         # What is let go when the run has closed: its home, and what it has made ready for itself alone.
         self._held = ExitStack()
         self._server: ControlServer | None = None
         if home is not None:
-            for note in home.notes():
-                self._take_up(note, note.sinks)
-            points.remove_readers(self._queries.keys() | self._refused.keys())
+            self._queries = Queries(network, main, settings, home, points)
+            self._queries.take_up_all()
             self._server = ControlServer(home, answers(self))
 
     @property
@@ -136,17 +132,13 @@ class Running:
         try:
             if self._main.wait(stop).ended:
                 self._end()
-                while (query := self._unfinished()) is not None and not (stop is not None and stop.is_set()):
-                    query.wait(stop)
+                if self._queries is not None:
+                    self._queries.wait(stop)
             return self.stop()
         finally:
             self._close()
             if self._server is not None:
                 self._server.settle()
-
-    def _unfinished(self) -> AttachedQuery | None:
-        with self._changing:
-            return next((query for query in self._queries.values() if not query.over), None)
 
     def stop(self) -> Result:
         """Ends the network and its queries, with the batches under way left to the next run; gives what it did."""
@@ -173,8 +165,8 @@ class Running:
             last.callback(self._held.close)
             if self._home is not None:
                 last.callback(self._note_status, self._home)
-            for query in self._queries.values():
-                last.callback(query.stop)
+            if self._queries is not None:
+                last.callback(self._queries.stop)
             if self._server is not None:
                 last.callback(self._server.close)
 
@@ -232,20 +224,17 @@ class Running:
         return self._main.look(stream, after)
 
     def schema(self, point: str) -> Schema:
-        """What the tuples of a point or view have: the schema for an input of a query."""
-        if point not in self._points.schemas:
-            known = ", ".join(self._points.schemas) or "none"
-            near = did_you_mean(point, list(self._points.schemas))
+        """What the tuples of a point, view or stored set have: the schema for an input of a query."""
+        if point not in self.schemas:
+            known = ", ".join(self.schemas) or "none"
+            near = did_you_mean(point, list(self.schemas))
             raise AuroraError(f"the network has no point {point}{near}; there are {known}")
-        return self._points.schemas[point]
+        return self.schemas[point]
 
     @property
     def schemas(self) -> dict[str, Schema]:
         """Those of all points and views, and of the stored sets: what a query can take."""
-        stored = {
-            name: entry.schema for name, entry in self._network.inputs.items() if entry.stored is not None
-        }
-        return {**stored, **self._points.schemas}
+        return {} if self._queries is None else dict(self._queries.schemas)
 
     def attach(
         self,
@@ -260,123 +249,31 @@ class Running:
         "all", "now"), and goes on with what comes. Queries whose sinks are addresses are taken up again by the next run
         of the same home.
         """
-        if self._home is None:
+        if self._queries is None:
             raise AuroraError(
                 "queries are attached to a network that has a home: start it with Settings(home=..)"
             )
-        name = name or query.name.replace(" ", "-")
-        check_name(name)
-        check_query(query.checked(), self.schemas)
         with self._changing:
             if self._closed or self.state == "stopped":
                 raise AuroraError("the run has ended: no query can be attached any more")
-            self._check_new(name)
-            try:
-                note = QueryNote(
-                    name,
-                    to_text(query),
-                    {output: str(address) for output, address in sinks.items()},
-                    self._begin(query, name, since),
-                    None if since is None else str(since),
-                    query.path,
-                )
-                self._queries[name] = self._start_query(note, query, sinks)
-                if all(isinstance(address, str) for address in sinks.values()):
-                    self._home.write_note(note)
-            except BaseException:
-                self._drop(name)
-                raise
-        return name
+            return self._queries.attach(query, sinks, name, since)
 
     def detach(self, name: str) -> None:
         """Stops a query and forgets how far it was; what it has written stays."""
-        with self._changing:
-            if name not in self._queries and name not in self._refused:
-                raise self._unknown(name)
-            self._drop(name)
-
-    def _unknown(self, name: str) -> AuroraError:
-        known = ", ".join([*self._queries, *self._refused]) or "none"
-        return AuroraError(f"no query {name} is attached; there are {known}")
+        self._known_queries(name).detach(name)
 
     def resume_query(self, name: str) -> None:
         """Starts a query that has failed again, where it stopped."""
-        with self._changing:
-            known, refused = self._queries.get(name), self._refused.get(name)
-            if known is None and refused is None:
-                raise self._unknown(name)
-            if known is not None and known.status().state != "failed":
-                raise AuroraError(f"query {name} has not failed: it is {known.status().state}")
-            if known is not None:
-                note, sinks = known.note, known.sinks
-            else:
-                note, sinks = refused[0], refused[0].sinks  # type: ignore[index]
-            self._queries.pop(name, None)
-            self._refused.pop(name, None)
-            self._take_up(note, sinks)
-            if name in self._refused:
-                raise AuroraError(self._refused[name][1])
+        self._known_queries(name).resume(name)
 
     def queries(self) -> dict[str, QueryStatus]:
         """The queries that are attached, and how each does."""
-        found = {name: query.status() for name, query in list(self._queries.items())}
-        for name, (note, fault) in list(self._refused.items()):
-            points = {slot: start["point"] for slot, start in note.starts.items()}
-            found[name] = QueryStatus("failed", points, 0, 0, {}, note.sinks, note.since, fault)
-        return found
+        return {} if self._queries is None else self._queries.status()
 
-    def _begin(self, query: Network, name: str, since: str | int | None) -> dict[str, dict[str, Any]]:
-        """For each input the row of its log with which it begins, all between the same two batches."""
-        assert self._home is not None
-        starts: dict[str, dict[str, Any]] = {}
-        with self._main.between_batches(), self._points.held():
-            for slot, entry in query.inputs.items():
-                if entry.point in self._points.points:
-                    table = self._home.query(name) / f"table-{slot}"
-                    reader = reader_name(name, len(starts))
-                    starts[slot] = find_start(self._points, entry.point, reader, since, table)
-        return starts
-
-    def _check_new(self, name: str) -> None:
-        """A query that has failed or ended gives its name up."""
-        known = self._queries.get(name)
-        if known is not None and known.status().state not in ("failed", "ended", "stopped"):
-            raise AuroraError(
-                f"a query {name} is attached already; detach it, or give another name with --name"
-            )
-        if known is not None or name in self._refused:
-            self._drop(name)
-
-    def _take_up(self, note: QueryNote, sinks: Mapping[str, Any]) -> None:
-        """Starts a query of an earlier run where it stopped; one that cannot be started is kept with its fault."""
-        assert self._home is not None
-        try:
-            query = read_query(note, self.schemas)
-            check_query(query, self.schemas)
-            for start in note.starts.values():
-                if self._points.log(start["point"]).published().mark != start["mark"]:
-                    raise AuroraError(
-                        f"the network was started over, and point {start['point']} with it: detach the query and "
-                        "attach it again"
-                    )
-            self._queries[note.name] = self._start_query(note, query, sinks)
-        except AuroraError as fault:
-            self._refused[note.name] = note, str(fault)
-
-    def _start_query(self, note: QueryNote, query: Network, sinks: Mapping[str, Any]) -> AttachedQuery:
-        assert self._home is not None
-        stored = {
-            name: entry.stored for name, entry in self._network.inputs.items() if entry.stored is not None
-        }
-        return AttachedQuery(self._home, note, query, self._points.points, stored, sinks, self._settings)
-
-    def _drop(self, name: str) -> None:
-        assert self._home is not None
-        if (query := self._queries.pop(name, None)) is not None:
-            query.stop()
-        self._refused.pop(name, None)
-        self._home.remove_query(name)
-        self._points.remove_reader(name)
+    def _known_queries(self, name: str) -> Queries:
+        if self._queries is None:
+            raise AuroraError(f"no query {name} is attached: the network has no home")
+        return self._queries
 
     def __enter__(self) -> "Running":
         return self

@@ -69,17 +69,17 @@ def test_history_begins_where_it_says_and_is_not_removed(
         write(PointSink(folder, point), batches)
     log, clock = Log(folder), now / 1000
     for asked in (keep, Keep(rows=3), Keep(span=4), Keep(rows=0), Keep()):
-        assert find_first(log, point, asked, clock) == naive_first(given, asked, on, clock)
+        assert find_first(log, point, asked, now=clock) == naive_first(given, asked, on, clock)
     for number, row in enumerate(readers):
         note_reader(folder, f"q{number}/0", row)
     files = log.files()
-    kept = find_first(log, point, keep, clock)
+    kept = find_first(log, point, keep, now=clock)
     needed = min([kept, *readers])
     gone = remove_old(log, point, clock)
     first = log.first()
     assert first <= needed and log.files() == files[gone:]
     assert repr(read_all(folder, first)) == repr(given[first:])
-    assert find_first(log, point, keep, clock) == kept
+    assert find_first(log, point, keep, now=clock) == kept
     # All files whose rows are past everything go, but for the last.
     assert gone == sum(after <= needed for after in files[1:])
     assert remove_old(log, point, clock) == 0
