@@ -240,6 +240,7 @@ class SparkRun:
             input_rates=inputs,
             output_rates=outputs,
             latency=self._recent.latency(),
+            delays=self._recent.delays(),
         )
 
     def __enter__(self) -> "SparkRun":

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.controls import Controls
 
-__all__ = ["BatchReport", "Delays", "Recent", "Statistics", "sample_arrivals"]
+__all__ = ["BatchReport", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals"]
+
+# Values in order, and how many rows each stands for.
+Weighted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 # How far back "now" goes, in seconds.
 WINDOW = 10.0
@@ -68,7 +72,8 @@ class Statistics:
     """Where a run is: batches and rows since the beginning, what the boxes took and gave, and the last batch.
 
     `nanoseconds` are those that each box has worked, `states` the bytes that it keeps. The rates, in rows a second, and
-    the `latency` of each output (median and 99th percentile, in seconds) are those of the last ten seconds.
+    the `latency` of each output (median and 99th percentile, in seconds) are those of the last ten seconds; `delays`
+    are the latencies themselves, and for how many rows each stands.
     """
 
     state: str
@@ -85,6 +90,7 @@ class Statistics:
     input_rates: dict[str, float] = field(default_factory=dict)
     output_rates: dict[str, float] = field(default_factory=dict)
     latency: dict[str, tuple[float, float]] = field(default_factory=dict)
+    delays: dict[str, Weighted] = field(default_factory=dict, repr=False)
 
 
 class Recent:
@@ -121,15 +127,21 @@ class Recent:
             _add(outputs, report.rows, seconds)
         return inputs, outputs
 
-    def latency(self) -> dict[str, tuple[float, float]]:
-        """The median and the 99th percentile of each output, in seconds."""
+    def delays(self) -> dict[str, Weighted]:
+        """How long rows of each output took, in seconds and in order, and for how many rows each value stands."""
         self._forget()
         values: dict[str, list[tuple[int, float]]] = {}
         for _, _, report in list(self._batches):
             for name, delays in report.delays.items():
                 weight = delays.rows / max(len(delays.samples), 1)
                 values.setdefault(name, []).extend((delay, weight) for delay in delays.samples)
-        return {name: (_quantile(found, 0.5), _quantile(found, 0.99)) for name, found in values.items()}
+        ordered = {name: np.array(sorted(found)).T for name, found in values.items()}
+        return {name: (found[0] / 1000, found[1]) for name, found in ordered.items()}
+
+    def latency(self) -> dict[str, tuple[float, float]]:
+        """The median and the 99th percentile of each output, in seconds."""
+        found = self.delays().items()
+        return {name: (_quantile(delays, 0.5), _quantile(delays, 0.99)) for name, delays in found}
 
 
 def _add(sums: dict[str, float], rows: Mapping[str, int], seconds: float) -> None:
@@ -137,7 +149,8 @@ def _add(sums: dict[str, float], rows: Mapping[str, int], seconds: float) -> Non
         sums[name] = sums.get(name, 0.0) + number / seconds
 
 
-def _quantile(values: list[tuple[int, float]], share: float) -> float:
-    ordered = np.array(sorted(values))
-    reached = np.cumsum(ordered[:, 1])
-    return float(ordered[np.searchsorted(reached, share * reached[-1]).clip(max=len(ordered) - 1), 0]) / 1000
+def _quantile(delays: Weighted, share: float) -> float:
+    """The value below which a share of the rows is."""
+    values, weights = delays
+    reached = np.cumsum(weights)
+    return float(values[np.searchsorted(reached, share * reached[-1]).clip(max=len(values) - 1)])

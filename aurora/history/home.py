@@ -148,7 +148,7 @@ class Home:
                 rejected=totals.rejected,
                 nanoseconds=totals.nanoseconds,
             )
-            found = describe_run(seen, list(totals.taken), list(totals.rows), {}, {})
+            found = describe_run(seen, list(totals.taken), dict.fromkeys(totals.rows), {}, {})
         return {**found, "state": "stopped"}
 
     @property

@@ -199,9 +199,11 @@ class Running:
 
     def status(self) -> dict[str, Any]:
         """All figures as plain data: what `aurora status --json` prints."""
-        outputs = [
-            name for name in self._network.outputs if name in self._sinks or name in self._points.schemas
-        ]
+        outputs = {
+            name: output.qos
+            for name, output in self._network.outputs.items()
+            if name in self._sinks or name in self._points.schemas
+        }
         queries = {name: asdict(query) for name, query in self.queries().items()}
         seen = self.statistics()
         return describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)

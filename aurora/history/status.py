@@ -1,18 +1,24 @@
 """What a network tells of itself while it runs: the figures of `aurora status`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aurora.engine.statistics import Statistics
+from aurora.network.qos import Qos
 
 __all__ = ["describe_run"]
 
 
 def describe_run(
-    seen: Statistics, boxes: list[str], outputs: list[str], points: dict[str, Any], queries: dict[str, Any]
+    seen: Statistics,
+    boxes: list[str],
+    outputs: Mapping[str, Qos | None],
+    points: dict[str, Any],
+    queries: dict[str, Any],
 ) -> dict[str, Any]:
     """Plain data, as `aurora status --json` prints it; what is not known is null.
 
-    `outputs` are those that have a sink or are views.
+    `outputs` are those that have a sink or are views, with their graphs; without them the utility is not known.
     """
     return {
         "state": seen.state,
@@ -23,7 +29,7 @@ def describe_run(
             name: {"rate": round(rate, 1), "waiting": None} for name, rate in seen.input_rates.items()
         },
         "boxes": {name: _describe_box(name, seen) for name in boxes},
-        "outputs": {name: _describe_output(name, seen) for name in outputs},
+        "outputs": {name: _describe_output(name, qos, seen) for name, qos in outputs.items()},
         "points": points,
         "queries": queries,
         "controls": seen.controls.to_json(),
@@ -42,8 +48,11 @@ def _describe_box(name: str, seen: Statistics) -> dict[str, Any]:
     }
 
 
-def _describe_output(name: str, seen: Statistics) -> dict[str, Any]:
+def _describe_output(name: str, qos: Qos | None, seen: Statistics) -> dict[str, Any]:
     median, most = seen.latency.get(name, (None, None))
+    utility = None
+    if qos is not None and name in seen.delays:
+        utility = round(qos.utility(*seen.delays[name], share=1.0), 4)
     return {
         "rows": seen.rows.get(name, 0),
         "rate": round(seen.output_rates.get(name, 0.0), 1),
@@ -51,5 +60,5 @@ def _describe_output(name: str, seen: Statistics) -> dict[str, Any]:
         "latency_p99": most,
         "delivered": 1.0,
         "shed": 0,
-        "utility": None,
+        "utility": utility,
     }

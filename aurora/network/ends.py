@@ -6,8 +6,9 @@ from typing import Any
 from aurora.algebra.tuples.schema import Schema
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.arguments import read_names, read_schema, read_truth
-from aurora.network.network import Input, Network
+from aurora.network.network import Input, Network, Output
 from aurora.network.points import find_schema
+from aurora.network.qos import describe_qos
 
 __all__ = [
     "add_input",
@@ -99,10 +100,12 @@ def add_output(network: Network, name: str, entry: Any) -> None:
         raise AuroraError(f"{where}: write {{from: box}}, found '{entry}'")
     view: dict[str, Any] = {}
     if isinstance(entry, Mapping):
-        _check_keys(entry, ("from", "keep", "on", "key"), "an output", where)
+        _check_keys(entry, ("from", "keep", "on", "key", "qos"), "an output", where)
         if "keep" in entry and entry["keep"] is None:
             raise AuroraError(f"{where}: keep is empty; write keep: 1h, or leave it out")
         view = _kept(entry)
+        if "qos" in entry:
+            view["qos"] = {} if entry["qos"] is None else entry["qos"]
     port = network.find(str(reference), where)
     network.output(name, network.stream(str(port)), **view)
 
@@ -126,11 +129,14 @@ def describe_ends(network: Network) -> tuple[dict[str, Any], dict[str, Any], dic
     for name, point in network.points.items():
         if name not in network.outputs:
             points[name] = dict(point.spec)
-    outputs = {
-        name: dict(network.points[name].spec) if name in network.points else {"from": str(output.port)}
-        for name, output in network.outputs.items()
-    }
+    outputs = {name: _output(network, output) for name, output in network.outputs.items()}
     return inputs, points, outputs
+
+
+def _output(network: Network, output: Output) -> dict[str, Any]:
+    view = network.points.get(output.name)
+    told: dict[str, Any] = {"from": str(output.port)} if view is None else dict(view.spec)
+    return told if output.qos is None else {**told, "qos": describe_qos(output.qos)}
 
 
 def _input(entry: Input) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from aurora.network.boxes import (
     with_references,
 )
 from aurora.network.points import Point, Stored, check_key, check_name, find_schema, make_point
+from aurora.network.qos import Qos, read_qos
 from aurora.network.relations import check_relations
 from aurora.network.stored import check_address, read_stored_schema
 
@@ -53,10 +54,11 @@ class Port:
 
 @dataclass(frozen=True)
 class Output:
-    """Where tuples leave the network: the stream that is given out under this name."""
+    """Where tuples leave the network: the stream that is given out under this name, and what it is worth."""
 
     name: str
     port: Port
+    qos: Qos | None = None
 
 
 @dataclass(frozen=True)
@@ -329,8 +331,12 @@ class Network:
         keep: Any = None,
         on: str | None = None,
         key: str | Sequence[str] = (),
+        qos: Mapping[str, Any] | None = None,
     ) -> None:
-        """With `keep` it is a view: a point of that name, which holds rows for whoever connects later."""
+        """With `keep` it is a view: a point of that name, which holds rows for whoever connects later.
+
+        `qos` has graphs of its utility: {"latency": [[0, 1], [2, 1], [10, 0]], "delivered": .., "value": ..}.
+        """
         where = f"output {name}"
         if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
             raise AuroraError(f"{where}: a name has no spaces and no '=', and does not begin with #")
@@ -344,7 +350,8 @@ class Network:
         port = self._passing(stream, where)
         if keep is not None:
             self._keep(name, port, {"keep": keep, "on": on, "key": key}, where)
-        self.outputs[name] = Output(name, port)
+        worth = None if qos is None else read_qos(qos, self.schema(port), where)
+        self.outputs[name] = Output(name, port, worth)
 
     def point(
         self, name: str, stream: Stream, *, keep: Any, on: str | None = None, key: str | Sequence[str] = ()

@@ -73,7 +73,11 @@ def border() -> Network:
 def reports(count: int, seed: int = 3) -> list[dict[str, Any]]:
     chance = np.random.default_rng(seed)
     return [
-        {"Sid": int(chance.integers(4)), "Time": i // 3 - int(chance.integers(3)), "Pos": int(chance.integers(60))}
+        {
+            "Sid": int(chance.integers(4)),
+            "Time": i // 3 - int(chance.integers(3)),
+            "Pos": int(chance.integers(60)),
+        }
         for i in range(count)
     ]
 

@@ -22,7 +22,9 @@ class Scenario:
         self.folder, self.chance = folder, random.Random(seed)
         self.starts: dict[str, Any] = {}
         self.detached: set[str] = set()
-        self.names = (f"{name}-{number}" for number in counting() for name in self.chance.sample(list(QUERIES), 4))
+        self.names = (
+            f"{name}-{number}" for number in counting() for name in self.chance.sample(list(QUERIES), 4)
+        )
         self.running = self.begin()
 
     def begin(self) -> Running:

@@ -29,7 +29,7 @@ def test_the_fields_are_those_of_the_contract() -> None:
         output_rates={"far": 2.0},
         latency={"far": (0.25, 1.5)},
     )
-    found = describe_run(seen, ["over", "idle"], ["far", "near"], {"recent": {}}, {"near": {}})
+    found = describe_run(seen, ["over", "idle"], {"far": None, "near": None}, {"recent": {}}, {"near": {}})
     assert json.loads(json.dumps(found)) == {**found, "controls": {**found["controls"], "taps": ["over.1"]}}
     assert found.keys() == TOP | {"seconds", "rejected"}
     assert (found["state"], found["batch"], found["rejected"]) == ("paused", 3, 2)

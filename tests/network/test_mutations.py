@@ -27,7 +27,8 @@ points:
 outputs:
   crowded: {from: known, keep: latest, key: [Sid, Name]}
   near: {from: over.rest, keep: 1.5, on: Pos}
-  all: {from: past}
+  all: {from: past, qos: {latency: [[0, 1], [2, 1], [10, 0]], delivered: [[100, 1], [0, 0]]}}
+  fast: {from: over, qos: {value: {of: Pos, graph: [[0, 1], [9, 0.5]]}}}
 """
 TEXTS = [
     KEPT,
