@@ -26,6 +26,7 @@ from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
     LIGHT_JAVA,
     NETWORK_POOL,
+    SHARED_SLOTS,
     java_ended,
     own_session,
     spark_session,
@@ -66,15 +67,18 @@ def start_run(
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
     pool: str = NETWORK_POOL,
+    shared: bool = False,
 ) -> "SparkRun":
-    """Starts a network as a Spark query whose tasks are scheduled in `pool`."""
+    """Starts a network as a Spark query whose tasks are scheduled in `pool`.
+
+    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too.
+    """
     settings = settings or Settings()
     check_master(settings.master)
     with ExitStack() as held:
         bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
-        spark = own_session(
-            spark_session(f"aurora {network.name}", settings.master, LIGHT_JAVA, settings.log)
-        )
+        java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
+        spark = own_session(spark_session(f"aurora {network.name}", settings.master, java, settings.log))
         run = SparkRun(spark, bound, settings, watch, pool)
         # From here on the run lifts its locks itself.
         held.pop_all()

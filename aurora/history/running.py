@@ -62,7 +62,12 @@ def start(
         own = _settings(settings, home)
         sources = prepare_stored(network, sources, home.stored if home is not None else _scratch(held))
         main = start_run(
-            points.with_outputs(), sources, {**sinks, **points.sinks()}, own, points.watched(watch)
+            points.with_outputs(),
+            sources,
+            {**sinks, **points.sinks()},
+            own,
+            points.watched(watch),
+            shared=home is not None,
         )
         held.callback(_stop_quietly, main)
         if home is not None and settings.fresh:

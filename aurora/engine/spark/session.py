@@ -22,6 +22,7 @@ __all__ = [
     "LIGHT_JAVA",
     "NETWORK_POOL",
     "QUERY_POOL",
+    "SHARED_SLOTS",
     "java_ended",
     "keep_log",
     "log_path",
@@ -66,6 +67,8 @@ SHARED = {
 }
 # Tasks of a network go first; those of queries that are attached to it take what it leaves.
 NETWORK_POOL, QUERY_POOL = "network", "queries"
+# A task cannot be interrupted, so the network would wait for those of a query: there are slots for both.
+SHARED_SLOTS = {"spark.master": f"local[{2 * (os.cpu_count() or 1)}]"}
 
 JAVA = "spark.driver.extraJavaOptions"
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
