@@ -45,7 +45,7 @@ def store_by_key(
     schema: Schema,
     key: tuple[str, ...],
     folder: Path,
-    progress: Progress = lambda name, rows: None,
+    progress: Progress | None = None,
 ) -> StoredSet:
     """The rows at an address, stored by key in a folder of this run; what is there already, and is the same, is used.
 
@@ -88,7 +88,13 @@ class _Building:
     """One set on its way into a folder."""
 
     def __init__(
-        self, name: str, address: str, schema: Schema, key: tuple[str, ...], folder: Path, progress: Progress
+        self,
+        name: str,
+        address: str,
+        schema: Schema,
+        key: tuple[str, ...],
+        folder: Path,
+        progress: Progress | None,
     ) -> None:
         self.name = name
         self.address = address
@@ -153,7 +159,8 @@ class _Building:
                 size += batch.nbytes
                 for column in batch.columns:
                     feed_values(mark, column)
-                self.progress(self.name, index.rows)
+                if self.progress is not None:
+                    self.progress(self.name, index.rows)
         index.flush()
         return {
             "rows": index.rows,
