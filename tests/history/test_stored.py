@@ -123,7 +123,9 @@ def test_what_is_there_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     other = store_by_key("people", address, PEOPLE, ("Sid",), folder)
     assert other.identity() != first.identity() and other.rows == 99
     by_name = store_by_key("people", address, PEOPLE, ("Name",), folder)
-    assert by_name.key == ("Name",)
+    assert by_name.key == ("Name",) and by_name.identity() == other.identity()
+    found, places = by_name.fetch(pa.record_batch({"Name": ["n7", "n3", "none"]}))
+    assert places.tolist() == [3, 7] and found.column("Name").to_pylist() == ["n3", "n7"]
     assert [path.name for path in folder.iterdir()] == [Path(by_name.path).name]
 
 
@@ -169,6 +171,15 @@ def test_a_killed_build_is_begun_anew(tmp_path: Path, small: None) -> None:
     held = store_by_key("people", address, PEOPLE, ("Sid",), folder)
     assert fetched(held, 3) == wanted(3)
     assert [path.name for path in folder.iterdir()] == [Path(held.path).name]
+
+
+def test_a_set_that_is_half_removed_is_none(tmp_path: Path) -> None:
+    address, folder = write_csv(tmp_path / "p.csv"), tmp_path / "stored"
+    first = store_by_key("people", address, PEOPLE, ("Sid",), folder)
+    (Path(first.path) / "note.json").unlink()
+    (Path(first.path) / "rows.arrow").unlink()
+    assert store_by_key("people", address, PEOPLE, ("Sid",), folder) == first
+    assert (Path(first.path) / "rows.arrow").exists()
 
 
 def test_a_bad_row_is_a_fault(tmp_path: Path) -> None:
