@@ -1,5 +1,6 @@
 """Stored sets: built once, in bounded memory, complete or not at all; and what a run makes of them."""
 
+import gzip
 import json
 import os
 import pickle
@@ -49,7 +50,9 @@ def write_all(folder: Path) -> list[str]:
     database.close()
     forms = ["parquet:p.parquet", "parquet:parts", "json:p.jsonl", "sqlite:p.db?table=people"]
     own = [f"{form.split(':')[0]}:{folder}/{form.split(':')[1]}" for form in forms]
-    return [*own, write_csv(folder / "p.csv")]
+    plain = write_csv(folder / "p.csv")
+    (folder / "packed.csv.gz").write_bytes(gzip.compress((folder / "p.csv").read_bytes()))
+    return [*own, plain, f"csv:{folder}/packed.csv.gz"]
 
 
 def wanted(*sids: int) -> list[tuple[int, str]]:
