@@ -126,7 +126,7 @@ def run_network(
     with stoppable() as stop:
         try:
             with RunWatch() as watch:
-                result = run(read, sources, sinks, settings, watch, stop)
+                result = run(read, sources, sinks, settings, watch, stop, watch.store)
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
         _summarise(result, list(read.outputs))

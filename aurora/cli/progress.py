@@ -50,6 +50,16 @@ class RunWatch:
             self._told = now
             print(f"{now - self._started:.0f} s: {self._line(report, now)}", file=sys.stderr, flush=True)
 
+    def store(self, name: str, rows: int) -> None:
+        """Called while a stored set is stored by key."""
+        now = self._clock()
+        line = f"storing {name}: {rows:,} rows"
+        if self._terminal:
+            self._progress.update(self._task, description=line)
+        elif now - self._told >= EVERY:
+            self._told = now
+            print(f"{now - self._started:.0f} s: {line}", file=sys.stderr, flush=True)
+
     def _line(self, report: BatchReport, now: float) -> str:
         rate = self._rows / max(now - self._started, 0.001)
         rejects = f", {self._rejected:,} rejects" if self._rejected else ""

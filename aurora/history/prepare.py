@@ -17,7 +17,7 @@ def prepare_stored(
     network: Network,
     sources: Mapping[str, Any],
     folder: str | Path,
-    progress: Progress = lambda name, rows: None,
+    progress: Progress | None = None,
     points: Mapping[str, Stored] | None = None,
 ) -> dict[str, Any]:
     """The sources with one for each stored set of the network, whose files are kept in `folder`, which is this run's.

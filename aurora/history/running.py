@@ -23,6 +23,7 @@ from aurora.history.prepare import prepare_stored
 from aurora.history.queries import Queries
 from aurora.history.query import QueryStatus
 from aurora.history.status import describe_run
+from aurora.history.stored import Progress
 from aurora.network.network import Network
 
 __all__ = ["Running", "run", "start"]
@@ -35,9 +36,10 @@ def run(
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
     stop: threading.Event | None = None,
+    storing: Progress | None = None,
 ) -> Result:
     """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
-    with start(network, sources, sinks, settings, watch) as running:
+    with start(network, sources, sinks, settings, watch, storing) as running:
         return running.wait(stop)
 
 
@@ -47,8 +49,12 @@ def start(
     sinks: Mapping[str, Any],
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
+    storing: Progress | None = None,
 ) -> "Running":
-    """Starts a network, and gives the run to wait for, to control, or to attach queries to."""
+    """Starts a network, and gives the run to wait for, to control, or to attach queries to.
+
+    `storing` hears the name of a stored set and how many of its rows are stored by key so far.
+    """
     settings = settings or Settings()
     with ExitStack() as held:
         home = None if settings.home is None else Home.of(settings.home)
@@ -60,7 +66,8 @@ def start(
         if home is not None and not settings.fresh:
             points.register_missing(home.notes())
         own = _settings(settings, home)
-        sources = prepare_stored(network, sources, home.stored if home is not None else _scratch(held))
+        folder = home.stored if home is not None else _scratch(held)
+        sources = prepare_stored(network, sources, folder, storing)
         main = start_run(
             points.with_outputs(),
             sources,

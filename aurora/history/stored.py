@@ -45,7 +45,7 @@ def store_by_key(
     schema: Schema,
     key: tuple[str, ...],
     folder: Path,
-    progress: Progress = lambda name, rows: None,
+    progress: Progress | None = None,
 ) -> StoredSet:
     """The rows at an address, stored by key in a folder of this run; what is there already, and is the same, is used.
 
@@ -88,7 +88,13 @@ class _Building:
     """One set on its way into a folder."""
 
     def __init__(
-        self, name: str, address: str, schema: Schema, key: tuple[str, ...], folder: Path, progress: Progress
+        self,
+        name: str,
+        address: str,
+        schema: Schema,
+        key: tuple[str, ...],
+        folder: Path,
+        progress: Progress | None,
     ) -> None:
         self.name = name
         self.address = address
@@ -122,20 +128,29 @@ class _Building:
                 )
             for path in self.partial.iterdir():
                 sync_file(path)
-            write_whole(self.partial / NOTE, json.dumps(noted, indent=1))
-            target = self.folder / f"{self.prefix}@{noted['mark'][:16]}"
-            if target.exists():
+            target = self._target(noted["mark"])
+            if (target / NOTE).exists():
                 # The same rows from files that were written anew.
-                os.replace(self.partial / NOTE, target / NOTE)
+                noted = {**json.loads((target / NOTE).read_text(encoding="utf-8")), "made_of": made_of}
+                write_whole(target / NOTE, json.dumps(noted, indent=1))
             else:
+                shutil.rmtree(target, ignore_errors=True)
+                write_whole(self.partial / NOTE, json.dumps(noted, indent=1))
                 self.partial.rename(target)
             sync_folder(self.folder)
         finally:
             shutil.rmtree(self.partial, ignore_errors=True)
         for other in self.folder.glob(f"{self.prefix}@*"):
             if other != target:
+                # Without its note it is no set any more, however far a kill lets the rest be removed.
+                (other / NOTE).unlink(missing_ok=True)
                 shutil.rmtree(other, ignore_errors=True)
         return self._stored(target, noted)
+
+    def _target(self, mark: str) -> Path:
+        """What is in a folder of this name never changes: rows with this mark, and their index by this key."""
+        name = hashlib.sha256(f"{FORM} {mark} {self.key}".encode()).hexdigest()
+        return self.folder / f"{self.prefix}@{name[:16]}"
 
     def _stored(self, path: Path, noted: dict[str, Any]) -> StoredSet:
         given = {name: noted[name] for name in ("rows", "size", "group", "mark")}
@@ -153,7 +168,8 @@ class _Building:
                 size += batch.nbytes
                 for column in batch.columns:
                     feed_values(mark, column)
-                self.progress(self.name, index.rows)
+                if self.progress is not None:
+                    self.progress(self.name, index.rows)
         index.flush()
         return {
             "rows": index.rows,

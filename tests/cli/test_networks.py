@@ -148,7 +148,7 @@ def test_help_has_an_example(aurora, command: str) -> None:  # type: ignore[no-u
 def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """The handler sets `stop`; the run ends after its batch, tells what it did, and the command ends as interrupted."""
 
-    def interrupted(network, sources, sinks, settings, watch, stop):  # type: ignore[no-untyped-def]
+    def interrupted(network, sources, sinks, settings, watch, stop, storing):  # type: ignore[no-untyped-def]
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(10)
         return Result(

@@ -1,5 +1,6 @@
 """Stored sets: built once, in bounded memory, complete or not at all; and what a run makes of them."""
 
+import gzip
 import json
 import os
 import pickle
@@ -49,7 +50,9 @@ def write_all(folder: Path) -> list[str]:
     database.close()
     forms = ["parquet:p.parquet", "parquet:parts", "json:p.jsonl", "sqlite:p.db?table=people"]
     own = [f"{form.split(':')[0]}:{folder}/{form.split(':')[1]}" for form in forms]
-    return [*own, write_csv(folder / "p.csv")]
+    plain = write_csv(folder / "p.csv")
+    (folder / "packed.csv.gz").write_bytes(gzip.compress((folder / "p.csv").read_bytes()))
+    return [*own, plain, f"csv:{folder}/packed.csv.gz"]
 
 
 def wanted(*sids: int) -> list[tuple[int, str]]:
@@ -123,7 +126,9 @@ def test_what_is_there_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     other = store_by_key("people", address, PEOPLE, ("Sid",), folder)
     assert other.identity() != first.identity() and other.rows == 99
     by_name = store_by_key("people", address, PEOPLE, ("Name",), folder)
-    assert by_name.key == ("Name",)
+    assert by_name.key == ("Name",) and by_name.identity() == other.identity()
+    found, places = by_name.fetch(pa.record_batch({"Name": ["n7", "n3", "none"]}))
+    assert places.tolist() == [3, 7] and found.column("Name").to_pylist() == ["n3", "n7"]
     assert [path.name for path in folder.iterdir()] == [Path(by_name.path).name]
 
 
@@ -169,6 +174,15 @@ def test_a_killed_build_is_begun_anew(tmp_path: Path, small: None) -> None:
     held = store_by_key("people", address, PEOPLE, ("Sid",), folder)
     assert fetched(held, 3) == wanted(3)
     assert [path.name for path in folder.iterdir()] == [Path(held.path).name]
+
+
+def test_a_set_that_is_half_removed_is_none(tmp_path: Path) -> None:
+    address, folder = write_csv(tmp_path / "p.csv"), tmp_path / "stored"
+    first = store_by_key("people", address, PEOPLE, ("Sid",), folder)
+    (Path(first.path) / "note.json").unlink()
+    (Path(first.path) / "rows.arrow").unlink()
+    assert store_by_key("people", address, PEOPLE, ("Sid",), folder) == first
+    assert (Path(first.path) / "rows.arrow").exists()
 
 
 def test_a_bad_row_is_a_fault(tmp_path: Path) -> None:

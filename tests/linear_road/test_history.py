@@ -156,3 +156,21 @@ def test_what_is_missing_is_told(tmp_path):
     assert find_histories(tmp_path, None).note() == "no segment history: travel runs at the free speed"
     with pytest.raises(AuroraError, match="no segment_history in"):
         find_histories(tmp_path, tmp_path)
+
+
+def test_the_toll_history_as_a_stored_set(tmp_path):
+    def address(name):
+        return Histories(tmp_path / name).toll_address()
+
+    assert Histories().toll_address() is None
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / "part.csv").write_text("5,1,0,7\n")
+    (tmp_path / "flat" / "_SUCCESS").write_text("")
+    assert address("flat") == f"csv:{tmp_path}/flat/*.csv"
+    assert address("flat/part.csv") == f"csv:{tmp_path}/flat/part.csv"
+    (tmp_path / "deep" / "Day=1").mkdir(parents=True)
+    (tmp_path / "deep" / "Day=1" / "a.parquet").write_text("")
+    assert address("deep") == f"parquet:{tmp_path}/deep/*/*.parquet"
+    (tmp_path / "deep" / "b.parquet").write_text("")
+    with pytest.raises(AuroraError, match="deep has files at several depths: put them all into one folder"):
+        address("deep")

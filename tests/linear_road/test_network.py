@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from aurora import Network, prepare_stored
+from aurora import Memory, Network, Schema, prepare_stored
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.prepared import Prepared, prepare
-from aurora.linear_road.network.queries import OUTPUTS, linear_road
+from aurora.linear_road.network.queries import INPUT, OUTPUTS, linear_road
 from aurora.linear_road.reading import survey
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.traffic import StoredTraffic
@@ -110,6 +110,30 @@ def test_boxes_and_kernels_give_the_same_rows(road):
     for output in OUTPUTS:
         by_boxes, by_kernels = (sorted(map(sorted_fields, run.rows(output))) for run in (boxes, fused))
         assert by_boxes == by_kernels
+
+
+def test_the_histories_may_be_csv(tmp_path):
+    """Copies of a car and an expressway ask for the tolls of their original, by key and by the compiled kernel."""
+    tolls, segments = histories(1, [3, 5, 70], [0, 1])
+    write_histories(tmp_path, tolls, segments, "csv")
+    prepared = prepare(find_histories(tmp_path, None), tmp_path / "prepared", 2, 2, 100)
+    asked = [(vid, day, xway) for vid in (3, 5, 70, 71) for day in (1, 5) for xway in (0, 1, 2)]
+    rows = [dict.fromkeys(Schema.parse(INPUT).names, -1) for _ in range(2 * len(asked))]
+    for number, row in enumerate(rows):
+        vid, day, xway = asked[number // 2]
+        copy = number % 2
+        row.update(Type=3, Time=1, VID=vid + 100 * copy, XWay=xway + 2 * copy, QID=number, Day=day)
+    for made in (linear_road, fused_linear_road):
+        network = made(prepared)
+        stored = prepare_stored(network, {}, tmp_path / "stored")
+        run = LocalRun(plan_network(network).with_tables(stored), 2)
+        run.read({"traffic": Memory.of(INPUT, rows)}, [7])
+        found = {row["QID"]: row["Bal"] for row in run.rows("expenditures")}
+        assert found == {
+            number: tolls.get((asked[number // 2][0], asked[number // 2][1], asked[number // 2][2] % 2), 0)
+            for number in range(len(rows))
+        }
+        assert any(found.values())
 
 
 def sorted_fields(row: dict[str, int]) -> list[tuple[str, int]]:

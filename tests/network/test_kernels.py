@@ -7,6 +7,7 @@ import pytest
 from aurora import AuroraError, Network, from_text, to_text
 from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.prepared import Prepared
+from aurora.linear_road.network.queries import linear_road
 from tests.network import factories
 from tests.network.factories import Derived, Held, Limited, Plain, limited
 
@@ -106,10 +107,12 @@ def test_an_argument_is_plain() -> None:
         with_kernel(factories.limited, with_={"size": object()})
 
 
-@pytest.mark.parametrize(
-    "prepared", [None, Prepared("somewhere", 2, 9, {"tolls": True, "xways": [0, 1], "toll_xways": 2})]
-)
-def test_linear_road_can_be_written(prepared: Prepared | None) -> None:
-    network = fused_linear_road(prepared)
+KNOWN = {"tolls": True, "xways": [0, 1], "toll_xways": 2}
+
+
+@pytest.mark.parametrize("made", [linear_road, fused_linear_road])
+@pytest.mark.parametrize("prepared", [None, Prepared("somewhere", 2, 9, KNOWN, "parquet:tolls/*.parquet")])
+def test_linear_road_can_be_written(made: Any, prepared: Prepared | None) -> None:
+    network = made(prepared)
     text = to_text(network)
     assert from_text(text) == network and to_text(from_text(text)) == text

@@ -1,7 +1,5 @@
 """Linear Road, edition of 2004, in a few boxes whose kernels are written by hand."""
 
-from dataclasses import asdict
-
 from aurora import Network
 from aurora.linear_road.fused import accounts, cars, segments
 from aurora.linear_road.network import past
@@ -58,7 +56,7 @@ def fused_linear_road(prepared: Prepared | None = None) -> Network:
     with network.group("past"):
         expenditures = network.user(
             past.expenditure,
-            with_=asdict(prepared),
+            with_=prepared.arguments(),
             inputs={"requests": kinds["3"]},
             outputs=past.EXPENDITURES,
             stateless=True,
@@ -66,7 +64,7 @@ def fused_linear_road(prepared: Prepared | None = None) -> Network:
         )
         journeys = network.user(
             past.journeys,
-            with_=asdict(prepared),
+            with_=prepared.arguments(),
             inputs={"requests": kinds["4"]},
             outputs=past.JOURNEYS,
             stateless=True,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,10 @@ class Prepared:
     vid_step: int = 0
     known: dict[str, Any] = field(default_factory=dict)
     toll_history: str | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What a kernel is given of it."""
+        return {name: value for name, value in asdict(self).items() if name != "toll_history"}
 
     def tolls(self) -> tuple[Array, Array, int] | None:
         """Ascending numbers of (VID, Day, XWay), the toll of each, and the factor of the expressway in the number."""

@@ -1,6 +1,5 @@
 """Linear Road, edition of 2004, as a network of boxes and arrows: the rules of the benchmark, one group for each."""
 
-from dataclasses import asdict
 from typing import Any
 
 from aurora import Network, Stream
@@ -234,7 +233,7 @@ def _look_back(network: Network, kinds: Stream, prepared: Prepared) -> dict[str,
     with network.group("past"):
         journeys = network.user(
             past.journeys,
-            with_=asdict(prepared),
+            with_=prepared.arguments(),
             inputs={"requests": kinds["4"]},
             outputs=past.JOURNEYS,
             stateless=True,
