@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.processes import committed, wait_for
+from tests.engine.processes import PATIENCE, committed, wait_for
 
 NETWORK = """
 network: far
@@ -56,7 +56,7 @@ def followed(files: Path, then: Callable[[int], None]) -> tuple[int, list[str]]:
     )
     wait_for(process, lambda: committed(files / "out" / ".far.csv.checkpoint") >= 0)  # type: ignore[arg-type]
     then(process.pid)
-    told = process.communicate(timeout=120)[1].splitlines()
+    told = process.communicate(timeout=PATIENCE)[1].splitlines()
     # On a slow machine it has told of its progress before.
     return process.returncode, [line for line in told if " s: batch " not in line]
 
@@ -97,4 +97,4 @@ def test_a_closed_pipe_ends_the_run_without_a_word(files: Path) -> None:
     assert process.stdout.readline() == "far: 0,0,40\n"
     process.stdout.close()
     told = [line for line in process.stderr if " s: batch " not in line]
-    assert (process.wait(120), told) == (141, [])
+    assert (process.wait(PATIENCE), told) == (141, [])

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pyspark
 
-PATIENCE = 180
+# Of one step, in seconds, also when all cores are busy.
+PATIENCE = 400
 
 
 def aurora(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:

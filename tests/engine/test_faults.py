@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Settings, run
 from tests.engine.networks import ALL_BOXES, ZONES, all_boxes, beats, reports, written
-from tests.engine.processes import aurora, cluster, committed, kill, wait_for
+from tests.engine.processes import PATIENCE, aurora, cluster, committed, kill, wait_for
 
 OUTPUTS = ("each", "again", "own", "at", "both")
 
@@ -44,7 +44,7 @@ def test_kill_and_restart(data: Path, undisturbed: dict[str, bytes], tmp_path: P
         wait_for(process, lambda stop_at=stop_at: committed(checkpoint) >= stop_at)
         kill(process)
     process = aurora(command(data, out, "--batch=90"), log)
-    assert process.wait(180) == 0, log.read_text()
+    assert process.wait(PATIENCE) == 0, log.read_text()
     assert written(out) == undisturbed
     assert not checkpoint.exists()
 
@@ -55,5 +55,5 @@ def test_a_lost_worker_changes_nothing(data: Path, undisturbed: dict[str, bytes]
         process = aurora(command(data, out, "--partitions=2", f"--master={url}"), log)
         wait_for(process, lambda: committed(out / ".each.csv.checkpoint") >= 3)
         kill(workers[0])
-        assert process.wait(240) == 0, log.read_text()
+        assert process.wait(PATIENCE) == 0, log.read_text()
     assert written(out) == undisturbed

@@ -16,7 +16,7 @@ from aurora.linear_road.reference import Reference, reference_answers
 from aurora.linear_road.run import _Folder, run_benchmark
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import Verdict, judge, validate
-from tests.engine.processes import aurora, cluster, committed, kill, wait_for
+from tests.engine.processes import PATIENCE, aurora, cluster, committed, kill, wait_for
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
 
@@ -99,7 +99,7 @@ def test_killed_twice(verdict_on: Judge, road: Path, tmp_path: Path) -> None:
         wait_for(process, lambda reached=reached: committed(out / ".run" / "checkpoint") >= reached)
         kill(process)
     process = aurora(command(road, out, "--batch=5000"), log)
-    assert process.wait(180) == 0, log.read_text()
+    assert process.wait(PATIENCE) == 0, log.read_text()
     check(verdict_on(out / "output.csv"), road, out)
 
 
@@ -109,7 +109,7 @@ def test_a_lost_worker(verdict_on: Judge, road: Path, tmp_path: Path) -> None:
         process = aurora(command(road, out, "--batch=1500", "--partitions=2", f"--master={url}"), log)
         wait_for(process, lambda: committed(out / ".run" / "checkpoint") >= 3)
         kill(workers[1])
-        assert process.wait(240) == 0, log.read_text()
+        assert process.wait(PATIENCE) == 0, log.read_text()
     check(verdict_on(out / "output.csv"), road, out)
 
 
