@@ -159,7 +159,7 @@ def _open_source(
     folder = str(home.point(start["point"]))
     chosen = None if wanted is None else tuple(wanted.tolist())
     reader = reader_name(note.name, number)
-    return PointSource(folder, start["first"], reader, start.get("table"), chosen)
+    return PointSource(folder, start["first"], reader, start.get("table"), chosen, start["mark"])
 
 
 def _open_table(
@@ -170,7 +170,7 @@ def _open_table(
         folder, first, stop = start["table"], 0, Published.read(start["table"]).rows
     else:
         folder, first, stop = str(home.point(start["point"])), start["first"], start["stop"]
-    table = PointTable(folder, key, schema, first, stop)
+    table = PointTable(folder, key, schema, first, stop, Published.read(folder).mark)
     return table if key and all(field in schema for field in key) else Memory.of(schema, table.read())
 
 

@@ -163,6 +163,7 @@ class Running:
             self._closed = True
             # From the last to the first, and each whatever becomes of the others.
             last.callback(self._held.close)
+            last.callback(self._points.settle)
             if self._home is not None:
                 last.callback(self._note_status, self._home)
             if self._queries is not None:

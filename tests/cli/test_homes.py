@@ -122,7 +122,7 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
             ),
             (
                 ("attach", home, "lost.yaml", "--sink", "out=csv:x.csv"),
-                f"{tmp_path}/lost.yaml: input p: there is no",
+                "input p: there is no point resent (did you mean recent?)",
             ),
             (("detach", home, "last"), "no query last is attached; there are first"),
             (("resume", home, "last"), "no query last is attached; there are first"),
