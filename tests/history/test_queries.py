@@ -128,6 +128,11 @@ def test_a_home_that_has_finished_stays_as_it_is(spark: SparkSession, tmp_path: 
         assert running.wait().ended
     with pytest.raises(AuroraError, match="the run has ended: no query can be attached any more"):
         attach(running, "late")
+    for change in (running.detach, running.resume_query):
+        with pytest.raises(
+            AuroraError, match="the run has ended: query near waits for the next run of the home"
+        ):
+            change("near")
     before = read(tmp_path / "near.csv")
     assert before.count(b"\n") > 3
     with begin(tmp_path, text=text) as running:
@@ -249,3 +254,19 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
         rows = passed["crowds"].rows
         assert read(tmp_path / f"{name}.csv") == csv_header(rows.schema) + to_csv(rows)
     assert to_csv(running.peek("view", 1000)) == to_csv(passed["view"].rows)
+
+
+def test_a_run_whose_socket_cannot_be_made_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AuroraError("no socket here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("aurora.history.running.ControlServer", refuse)
+        with pytest.raises(AuroraError, match="no socket here"):
+            begin(tmp_path)
+    assert not spark.streams.active
+    with begin(tmp_path) as running:
+        assert running.wait().ended
+    check_border(tmp_path)
