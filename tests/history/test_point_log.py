@@ -65,6 +65,7 @@ def test_what_is_not_published_is_not_seen(tmp_path: Path) -> None:
     assert len(reader.segments(0, 99, reader.published())) == 1 and read_all(tmp_path) == count(0, 3)
     sink.publish(later)
     assert len(reader.segments(0, 99, reader.published())) == 2 and read_all(tmp_path) == count(0, 6)
+    assert len(reader.segments(0, 99, Published(**note))) == 1, "as of an earlier batch"
 
 
 def test_a_run_that_goes_on_takes_back_what_was_not_noted(
