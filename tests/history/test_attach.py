@@ -88,6 +88,8 @@ def test_answers_do_not_depend_on_the_moments(spark: SparkSession, tmp_path: Pat
     crowds = passed["crowds"].rows
     assert read(tmp_path / "crowds.csv") == csv_header(crowds.schema) + to_csv(crowds)
     assert len(played.starts) == 4
+    states = {name: (status.state, status.fault) for name, status in played.running.queries().items()}
+    assert set(states.values()) <= {("ended", None)}, states
     for name, starts in played.starts.items():
         expected = answers(query(name.partition("-")[0]), starts, passed)
         found = read(tmp_path / f"{name}.csv")
@@ -95,4 +97,3 @@ def test_answers_do_not_depend_on_the_moments(spark: SparkSession, tmp_path: Pat
             assert expected.startswith(found), name
         else:
             assert found == expected, name
-            assert played.running.queries()[name].state == "ended"

@@ -105,7 +105,7 @@ def test_a_query_begins_with_what_is_kept_or_asked_for(home: Home, tmp_path: Pat
 
 
 def test_readers_come_and_go(home: Home) -> None:
-    points, passed = filled(home)
+    points, _ = filled(home)
     points.register("near", "two/0", 31)
     both = note("two", a=("near", 30), b=("near", 40), c=("gone", 3))
     points.register_missing([both, note("one", p=("recent", 5))])
