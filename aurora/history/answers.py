@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.history.peek import meet
-from aurora.network.text import from_text
+from aurora.history.query import parse_query
 
 if TYPE_CHECKING:
     from aurora.history.running import Running
@@ -36,8 +36,7 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
         return {"batch": result.totals.batch + 1, "rows": dict(result.totals.rows), "ended": result.ended}
 
     def attached(request: dict[str, Any]) -> Any:
-        query = from_text(request["text"], request["path"], running.schemas)
-        query.path = request["path"]
+        query = parse_query(request["text"], request["path"], running.schemas, request["path"])
         name = running.attach(query, request["sinks"], request["name"], request["since"])
         return {"name": name}
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_folder
 from aurora.history.log import Log, Published
 from aurora.history.point_sink import PointSink
 from aurora.history.segments import read_numbers, read_segment
@@ -59,11 +60,15 @@ def is_due(log: Log) -> bool:
 def write_copy(log: Log, point: Point, schema: Schema) -> int:
     """Copies the table beside the log and forgets older copies; gives the row before which the log is not needed."""
     before, _ = _newest(log.folder)
+    for left in Path(log.folder).glob("latest-*.partial"):
+        _remove(str(left))
     found = read_latest(log, point.key, schema)
     name = os.path.join(log.folder, f"latest-{found.upto:020}")
     write_log(f"{name}.partial", found, point)
     if not os.path.exists(name):
         os.rename(f"{name}.partial", name)
+        # The rows of the log may go now.
+        sync_folder(log.folder)
     if before is not None and before != name:
         _remove(before)
     return int(found.upto)

@@ -122,7 +122,8 @@ class Log:
                 self._known[first] = size, segments
         except FileNotFoundError:
             return []
-        return segments
+        # Whoever goes by an earlier word sees no more than that says.
+        return [segment for segment in segments if segment.row < published.rows] if size < seen else segments
 
     def forget(self, first: int) -> None:
         self._known.pop(first, None)

@@ -58,10 +58,11 @@ class PointSink:
                 "give that again, or start over with --fresh"
             )
         shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
-        for first in Log(self.folder).files():
-            if first > known.file:
-                for kind in (INDEX, DATA):
-                    Path(log_file(self.folder, first, kind)).unlink(missing_ok=True)
+        for name in os.listdir(self.folder):
+            stem, kind = os.path.splitext(name)
+            alone = kind == DATA and not os.path.exists(os.path.join(self.folder, stem + INDEX))
+            if kind in (DATA, INDEX) and (int(stem) > known.file or (alone and int(stem) < known.file)):
+                os.unlink(os.path.join(self.folder, name))
         self._cut(known)
         # Whoever has worked through a stream that has ended need not begin again.
         there = Published.read(self.folder)

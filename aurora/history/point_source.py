@@ -94,6 +94,8 @@ class PointSource:
     reader: str
     table: str | None = None
     wanted: tuple[int, ...] | None = None
+    # That of the log: what a process has read of an earlier one in its place is not taken for this.
+    mark: str = ""
     live: bool = field(default=True, init=False)
     _log: Log | None = field(default=None, init=False, repr=False)
 

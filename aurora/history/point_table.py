@@ -17,13 +17,14 @@ __all__ = ["PointTable"]
 
 @dataclass(frozen=True)
 class PointTable:
-    """The rows of a log from `first` to `stop`; only those are read that are asked for."""
+    """The rows of a log, which has this mark, from `first` to `stop`; only those are read that are asked for."""
 
     folder: str
     key: tuple[str, ...]
     schema: Schema
     first: int
     stop: int
+    mark: str = ""
 
     @property
     def place(self) -> None:
@@ -59,11 +60,11 @@ class PointTable:
         return pa.concat_batches(rows)
 
     def _segments(self) -> list[tuple[str, Segment]]:
-        return _found(self.folder, self.first, self.stop)
+        return _found(self.folder, self.first, self.stop, self.mark)
 
 
 @lru_cache(maxsize=32)
-def _found(folder: str, first: int, stop: int) -> list[tuple[str, Segment]]:
+def _found(folder: str, first: int, stop: int, mark: str) -> list[tuple[str, Segment]]:
     """What lies between two rows of a log does not change."""
     log = Log(folder)
     return log.segments(first, stop, log.published())

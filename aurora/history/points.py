@@ -1,5 +1,6 @@
 """The connection points of a network that runs: their logs in its home, and what is removed from them."""
 
+import logging
 import os
 import shutil
 import threading
@@ -96,8 +97,17 @@ class Points:
 
     def _copy(self, name: str) -> None:
         """A copy of a view that keeps the latest rows, so that its log can be cut; the network goes on meanwhile."""
-        with self._locks[name]:
-            write_copy(self._logs[name], self.points[name], self.schemas[name])
+        try:
+            with self._locks[name]:
+                write_copy(self._logs[name], self.points[name], self.schemas[name])
+        except OSError as fault:
+            # The log stays as long as it must.
+            logging.getLogger("aurora").warning(f"view {name} cannot be copied: {fault}")
+
+    def settle(self) -> None:
+        """Waits for what is under way in the home."""
+        if self._copying is not None:
+            self._copying.join()
 
     def watched(self, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
         """A watch that also notes how far all points have come."""

@@ -1,10 +1,10 @@
 """An ad hoc query that is attached to a running network: a network of its own whose inputs are connection points."""
 
+import os
 import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
@@ -25,7 +25,7 @@ from aurora.network.network import Network
 from aurora.network.points import Point, Stored
 from aurora.network.text import from_text
 
-__all__ = ["AttachedQuery", "QueryStatus", "check_query", "read_query"]
+__all__ = ["AttachedQuery", "QueryStatus", "check_query", "parse_query", "read_query"]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _open_source(
     folder = str(home.point(start["point"]))
     chosen = None if wanted is None else tuple(wanted.tolist())
     reader = reader_name(note.name, number)
-    return PointSource(folder, start["first"], reader, start.get("table"), chosen)
+    return PointSource(folder, start["first"], reader, start.get("table"), chosen, start["mark"])
 
 
 def _open_table(
@@ -170,16 +170,27 @@ def _open_table(
         folder, first, stop = start["table"], 0, Published.read(start["table"]).rows
     else:
         folder, first, stop = str(home.point(start["point"])), start["first"], start["stop"]
-    table = PointTable(folder, key, schema, first, stop)
+    table = PointTable(folder, key, schema, first, stop, Published.read(folder).mark)
     return table if key and all(field in schema for field in key) else Memory.of(schema, table.read())
 
 
 def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:
     """The network of a query that was attached before."""
-    if note.path is not None and (folder := str(Path(note.path).parent)) not in sys.path:
-        sys.path.insert(0, folder)
-    network = from_text(note.text, f"query {note.name}", points)
-    network.path = note.path
+    return parse_query(note.text, note.path, points, f"query {note.name}")
+
+
+def parse_query(text: str, path: str | None, points: Mapping[str, Schema], source: str) -> Network:
+    """The network of a query; the user's functions lie beside its file, and are taken as they are there now."""
+    if path is not None:
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if name != "__main__" and file and os.path.dirname(os.path.abspath(file)) == folder:
+                del sys.modules[name]
+    network = from_text(text, source, points)
+    network.path = path
     return network
 
 

@@ -131,8 +131,12 @@ class Running:
         self._server: ControlServer | None = None
         if home is not None:
             self._queries = Queries(network, main, settings, home, points)
-            self._queries.take_up_all()
-            self._server = ControlServer(home, answers(self))
+            try:
+                self._queries.take_up_all()
+                self._server = ControlServer(home, answers(self))
+            except BaseException:
+                self._queries.stop()
+                raise
 
     @property
     def state(self) -> str:
@@ -175,6 +179,7 @@ class Running:
             self._closed = True
             # From the last to the first, and each whatever becomes of the others.
             last.callback(self._held.close)
+            last.callback(self._points.settle)
             if self._home is not None:
                 last.callback(self._note_status, self._home)
             if self._queries is not None:
@@ -274,11 +279,13 @@ class Running:
 
     def detach(self, name: str) -> None:
         """Stops a query and forgets how far it was; what it has written stays."""
-        self._known_queries(name).detach(name)
+        with self._changing:
+            self._known_queries(name).detach(name)
 
     def resume_query(self, name: str) -> None:
         """Starts a query that has failed again, where it stopped."""
-        self._known_queries(name).resume(name)
+        with self._changing:
+            self._known_queries(name).resume(name)
 
     def queries(self) -> dict[str, QueryStatus]:
         """The queries that are attached, and how each does."""
@@ -287,6 +294,8 @@ class Running:
     def _known_queries(self, name: str) -> Queries:
         if self._queries is None:
             raise AuroraError(f"no query {name} is attached: the network has no home")
+        if self._closed:
+            raise AuroraError(f"the run has ended: query {name} waits for the next run of the home")
         return self._queries
 
     def __enter__(self) -> "Running":

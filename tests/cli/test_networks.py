@@ -11,32 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Result
-from aurora.cli import main as cli
 from aurora.engine.totals import Totals
+from tests.cli.conftest import Ended
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 BORDER = EXAMPLES / "05_border_watch" / "network.yaml"
 REPORTS = EXAMPLES / "05_border_watch" / "reports.csv"
-
-
-class Ended:
-    """How a command ended: its status, and what it said."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
-@pytest.fixture
-def aurora(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    def call(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["aurora", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        captured = capsys.readouterr()
-        return Ended(code if isinstance(code, int) else 0 if code is None else 1, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture

@@ -40,3 +40,17 @@ def test_only_the_fields_of_the_query_are_read(tmp_path: Path) -> None:
     table = PointTable(str(tmp_path), ("Sid",), Schema.parse("Sid bigint"), 0, 10)
     found, _ = table.fetch(pa.record_batch({"Sid": [3]}))
     assert found.to_pylist() == [{"Sid": 3}]
+
+
+def test_a_log_that_is_begun_anew_is_looked_at_anew(tmp_path: Path) -> None:
+    """Workers of Spark live longer than a query, whose table may be written again in the same place."""
+    for start, cut in ((0, 15), (1000, 5)):
+        numbers = np.arange(start, start + 20)
+        batch = pa.record_batch([numbers % 7, numbers], schema=SCHEMA.arrow())
+        sink = PointSink(str(tmp_path), Point("recent", Port("over", "1"), Keep(), key=("Sid",)))
+        note = sink.open(None)
+        for part in (batch.slice(0, cut), batch.slice(cut)):
+            note = sink.deliver(0, part, np.zeros(part.num_rows, np.int64), note)
+        sink.publish(note)
+        table = PointTable(str(tmp_path), ("Sid",), SCHEMA, 0, 20, note["mark"])
+        assert table.read()["Pos"].to_pylist() == numbers.tolist()

@@ -1,0 +1,131 @@
+"""A network and its queries, killed at any moment and started again by the same command; and on a cluster."""
+
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aurora import AuroraError
+from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.history.control import ask
+from aurora.history.home import Home
+from tests.engine.processes import aurora, cluster, committed, kill, wait_for
+from tests.history.attached import BORDER, QUERIES, answers, query, read, reports, streams
+
+COUNT = 400
+
+
+def lines(first: int, stop: int) -> str:
+    return "".join(",".join(map(str, row.values())) + "\n" for row in reports(COUNT)[first:stop])
+
+
+class Command:
+    """`aurora run --home --follow` on a file that grows."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.folder, self.home, self.log = folder, Home.of(folder / "home"), folder / "log"
+        (folder / "border.yaml").write_text(BORDER)
+        (folder / "reports.csv").touch()
+        self.arguments = [
+            "run", f"{folder}/border.yaml", f"--source=reports=csv:{folder}/reports.csv",
+            f"--sink=crowds=csv:{folder}/crowds.csv", f"--home={folder}/home", "--follow", "--batch=40",
+            "--partitions=2", *more,
+        ]  # fmt: skip
+        self.written = 0
+
+    def start(self) -> subprocess.Popen[bytes]:
+        self.process = aurora(self.arguments, self.log)
+        return self.process
+
+    def grow(self, to: int) -> None:
+        with (self.folder / "reports.csv").open("a") as file:
+            file.write(lines(self.written, to))
+        self.written = to
+
+    def until(self, reached: Any) -> None:
+        try:
+            wait_for(self.process, reached)
+        except AssertionError as fault:
+            raise AssertionError(f"{fault}: {self.log.read_text()}") from None
+
+    def status(self) -> dict[str, Any]:
+        """What it tells, or nothing as long as it does not answer."""
+        try:
+            found: dict[str, Any] = ask(self.home, "status")
+        except AuroraError:
+            return {}
+        return found
+
+    def attach(self, name: str) -> None:
+        self.until(lambda: bool(self.status()))
+        sinks = {"out": f"csv:{self.folder}/{name}.csv"}
+        path = str(self.folder / f"{name}.yaml")
+        ask(self.home, "attach", text=QUERIES[name], path=path, sinks=sinks, name=None, since=None)
+
+    def caught_up(self) -> bool:
+        """Whether all that was written has passed, at the network and at its queries."""
+        found = self.status()
+        if not found or found["boxes"]["over"]["taken"] < self.written:
+            return False
+        assert not [query["fault"] for query in found["queries"].values() if query["fault"]]
+        return all(query["behind"] == 0 for query in found["queries"].values())
+
+    def check(self) -> None:
+        passed = streams(COUNT)
+        notes = {note.name: note for note in self.home.notes()}
+        for name, note in notes.items():
+            assert read(self.folder / f"{name}.csv") == answers(query(name), note.starts, passed), name
+        crowds = passed["crowds"].rows
+        whole = csv_header(crowds.schema) + to_csv(crowds)
+        found = read(self.folder / "crowds.csv")
+        # The last windows are open still.
+        assert whole.startswith(found) and found.count(b"\n") > 5
+
+
+@pytest.mark.parametrize("seed", [5])
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path, seed: int) -> None:
+    chance, command = random.Random(seed), Command(tmp_path)
+    moments = [
+        lambda: committed(command.home.query("pairs") / "checkpoint") >= chance.randrange(3),
+        lambda: committed(command.home.checkpoint) >= made + chance.randrange(1, 4),
+    ]
+    made = 0
+    command.grow(150)
+    for number, moment in enumerate(moments):
+        command.start()
+        if number == 0:
+            command.attach("pairs")
+            # Killed as soon as the answer is there, it is attached all the same.
+            command.attach("one")
+        made = committed(command.home.checkpoint)
+        command.grow(command.written + 90)
+        command.until(moment)
+        kill(command.process)
+    with pytest.raises(AuroraError, match="no network runs in"):
+        ask(command.home, "status")
+    command.start()
+    command.grow(COUNT)
+    command.until(command.caught_up)
+    second = aurora(command.arguments, tmp_path / "second")
+    assert second.wait(180) == 1
+    told = (tmp_path / "second").read_text()
+    assert told.startswith(f"error: home {tmp_path}/home is in use by another run") and told.count("\n") == 1
+    assert ask(command.home, "stop")["rows"]["crowds"] > 0
+    assert command.process.wait(180) == 0
+    assert {note.name for note in command.home.notes()} == {"one", "pairs"}
+    command.check()
+
+
+def test_on_a_cluster_of_two_workers(tmp_path: Path) -> None:
+    with cluster(tmp_path) as (url, _):
+        command = Command(tmp_path, f"--master={url}")
+        command.start()
+        command.grow(250)
+        command.attach("pairs")
+        command.grow(COUNT)
+        command.until(command.caught_up)
+        ask(command.home, "stop")
+        assert command.process.wait(180) == 0
+    command.check()

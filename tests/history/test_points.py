@@ -1,0 +1,142 @@
+"""The points of a network in its home: their logs, who reads them, and where a query begins."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aurora import AuroraError
+from aurora.history.home import Home, QueryNote
+from aurora.history.keeping import remove_old
+from aurora.history.points import Points, find_start
+from tests.history.attached import border, streams
+
+COUNT = 120
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home.of(tmp_path / "home")
+    home.folder.mkdir()
+    return home
+
+
+def filled(home: Home, sinks: Any = (), size: int = 10) -> tuple[Points, dict[str, Any]]:
+    """Points through which all has passed that passes there, in batches of so many rows."""
+    points, passed = Points(border(), home, sinks), streams(COUNT)
+    for name, sink in points.sinks().items():
+        train, note = passed[name.removeprefix("#")], sink.open(None)
+        for at in range(0, len(train), size):
+            part = train.slice(at, size)
+            note = sink.deliver(0, part.rows, part.arrived + 5, note, part.keys[0])
+            sink.publish(note)
+    points.describe()
+    return points, passed
+
+
+def note(name: str, **starts: tuple[str, int]) -> QueryNote:
+    found = {slot: {"point": point, "first": first} for slot, (point, first) in starts.items()}
+    return QueryNote(name, "", {}, found)
+
+
+def readers(home: Home) -> dict[str, int]:
+    place = home.folder / "points"
+    return {str(path.relative_to(place)): int(path.read_text()) for path in place.glob("*/readers/*/*")}
+
+
+def test_a_view_with_a_sink_comes_out_twice(home: Home) -> None:
+    assert set(Points(border(), home).sinks()) == {"recent", "near", "timed", "view"}
+    points = Points(border(), home, ["crowds", "view"])
+    assert set(points.sinks()) == {"recent", "near", "timed", "#view"}
+    network = points.with_outputs()
+    assert set(network.outputs) == {"crowds", "view", "#view", "recent", "near", "timed"}
+    assert network.outputs["#view"].port == network.outputs["view"].port
+    assert set(border().outputs) == {"crowds", "view"}, "the network itself is as it was"
+
+
+def test_without_a_home_nothing_is_kept() -> None:
+    points = Points(border(), None)
+    assert points.sinks() == {} and points.schemas == {} and points.status() == {}
+    assert set(points.with_outputs().outputs) == {"crowds", "view"}
+
+
+def test_what_is_kept_stays_and_the_rest_goes(home: Home) -> None:
+    points, passed = filled(home)
+    found = points.status()
+    assert {name: status["passed"] for name, status in found.items()} == {
+        name: len(passed[name]) for name in ("recent", "near", "timed", "view")
+    }
+    assert found["recent"]["rows"] == len(passed["recent"]) and found["view"]["view"]
+    assert 25 <= found["near"]["rows"] < len(passed["near"]) and found["near"]["bytes"] > 0
+
+
+def test_a_query_begins_with_what_is_kept_or_asked_for(home: Home, tmp_path: Path) -> None:
+    points, passed = filled(home)
+    there = points.published()
+
+    def first(name: str, since: Any = None) -> int:
+        start = find_start(points, name, "q/0", since, tmp_path / "table", there[name])
+        assert start["stop"] == len(passed[name]) and start["mark"] == there[name].mark
+        assert readers(home)[f"{name}/readers/q/0"] == start["first"]
+        return int(start["first"])
+
+    rows = {name: len(passed[name]) for name in there}
+    assert [first("recent", since) for since in (None, "all", "now", "7", 7)] == [
+        0, 0, rows["recent"], rows["recent"] - 7, rows["recent"] - 7
+    ]  # fmt: skip
+    assert [first("near", since) for since in (None, "all", "25", "5")] == [rows["near"] - 25] * 3 + [
+        rows["near"] - 5
+    ]
+    times = passed["timed"].rows["Time"].to_pylist()
+    for span in (12, 3):
+        expected = next(n for n, time in enumerate(times) if time >= max(times) - span)
+        assert first("timed", str(span)) == expected and first("timed", f"{span}s") == expected
+    for name, since, told in (
+        ("near", "26", "since 26: point near keeps 25; ask for that at most"),
+        ("timed", "13", "since 13: point timed keeps 12; ask for that at most"),
+        ("near", "0", "since 0: '0' is neither a span of time"),
+        ("near", "-3", "since -3: "),
+        ("recent", "yesterday", "since yesterday: "),
+        ("timed", "1.5", "since 1.5: "),
+    ):
+        with pytest.raises(AuroraError, match=f"^{told}"):
+            first(name, since)
+
+
+def test_readers_come_and_go(home: Home) -> None:
+    points, _ = filled(home)
+    points.register("near", "two/0", 31)
+    both = note("two", a=("near", 30), b=("near", 40), c=("gone", 3))
+    points.register_missing([both, note("one", p=("recent", 5))])
+    expected = {"near/readers/two/0": 31, "near/readers/two/1": 40, "recent/readers/one/0": 5}
+    assert readers(home) == expected
+    points.register_missing([both])
+    assert readers(home) == expected, "what is known stays"
+    points.remove_readers({"one"})
+    assert readers(home) == {"recent/readers/one/0": 5}
+    points.remove_reader("one")
+    points.remove_reader("never there")
+    assert readers(home) == {} and not os.listdir(home.point("recent") / "readers")
+
+
+def test_nothing_is_removed_while_a_query_begins(home: Home) -> None:
+    points, passed = filled(home, size=10**6)
+    sink, train = points.sinks()["near"], passed["near"]
+    given = vars(points.published()["near"])
+    del given["ended"]
+    note = {**given, "ended": False}
+    with points.held():
+        for at in (0, 10, 20, 30):
+            part = train.slice(at, 30)
+            note = sink.deliver(0, part.rows, part.arrived, note, part.keys[0])
+            sink.publish(note)
+        assert len(points.log("near").files()) == 5
+    assert remove_old(points.log("near"), points.points["near"]) > 0
+
+
+def test_the_end_is_told_to_all_points(home: Home) -> None:
+    points, _ = filled(home)
+    assert not any(published.ended for published in points.published().values())
+    points.end()
+    assert all(published.ended for published in points.published().values())

@@ -1,0 +1,271 @@
+"""Queries that fail, end, are refused, and are taken up again: each alone, and with its fault."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import AuroraError, Running, Settings, from_text, start
+from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.history.control import ask
+from aurora.history.home import Home
+from tests.history.attached import BORDER, QUERIES, answers, border, query, read, source, streams, wait_until
+
+COUNT = 60
+KERNEL = """
+import numpy as np
+from aurora import caused
+
+def checked(inputs, turn):
+    rows = inputs["p"]
+    if {fault} and len(rows) and 2 in rows.rows["Sid"].to_pylist():
+        raise ValueError("no luck with soldier 2")
+    return {{"out": caused(rows, rows.rows, np.arange(len(rows)))}}
+"""
+CHECKED = """
+network: checked
+inputs: {p: {point: recent}}
+boxes:
+  checked: {user: "kernel_of_a_query:checked", inputs: {p: p}, outputs: {out: "Sid int, Time int, Pos int"},
+            stateless: true}
+outputs: {out: {from: checked}}
+"""
+
+
+def begin(folder: Path, count: int = COUNT, text: str = BORDER, sinks: Any = None, **more: Any) -> Running:
+    settings = Settings(batch=10, home=str(folder / "home"), partitions=1, **more)
+    sinks = {"crowds": f"csv:{folder}/crowds.csv"} if sinks is None else sinks
+    return start(from_text(text), source(count), sinks, settings)
+
+
+def check_border(folder: Path, count: int = COUNT) -> None:
+    rows = streams(count)["crowds"].rows
+    assert read(folder / "crowds.csv") == csv_header(rows.schema) + to_csv(rows)
+
+
+def test_a_query_that_fails_stops_alone_and_goes_on_when_it_is_mended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "kernel_of_a_query.py").write_text(KERNEL.format(fault=True))
+    found: list[int] = []
+    closed = True
+
+    def door(rows: pa.RecordBatch) -> None:
+        if closed:
+            raise ValueError("the door is closed")
+        found.extend(rows["Time"].to_pylist())
+
+    with begin(tmp_path) as running:
+        running.pause()
+        home = Home.of(tmp_path / "home")
+        request = {"text": CHECKED, "path": str(tmp_path / "checked.yaml"), "name": None, "since": None}
+        sinks = {"out": f"csv:{tmp_path}/checked.csv"}
+        assert ask(home, "attach", **request, sinks=sinks) == {"name": "checked"}
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/gone/one"}, "gone")
+        running.attach(query("seen"), {"out": door}, "door")
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "well")
+        with pytest.raises(AuroraError, match=r"one.csv\) is in use by another run"):
+            running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "twice")
+        with pytest.raises(
+            AuroraError, match="a query well is attached already; detach it, or give another name"
+        ):
+            running.attach(query("one"), {"out": f"csv:{tmp_path}/other.csv"}, "well")
+        shutil.rmtree(tmp_path / "gone")
+        (tmp_path / "gone").write_text("in the way")
+        running.step(4)
+        faults = {
+            "checked": "box checked: ValueError: no luck with soldier 2",
+            "gone": "cannot write",
+            "door": "sink out: ValueError: the door is closed",
+        }
+        for name in faults:
+            wait_until(lambda name=name: running.queries()[name].state == "failed")
+        told = ask(home, "status")["queries"]
+        for name, fault in faults.items():
+            assert fault in told[name]["fault"] and "\n" not in told[name]["fault"], told[name]
+        assert running.state == "paused" and told["well"]["state"] in ("live", "catching up")
+        with pytest.raises(AuroraError, match=r"query well has not failed: it is (live|catching up)"):
+            running.resume_query("well")
+        with pytest.raises(AuroraError, match=r"no query ill is attached; there are .*well"):
+            running.resume_query("ill")
+        # What was in the way is mended, and each goes on where it stopped.
+        (tmp_path / "kernel_of_a_query.py").write_text(KERNEL.format(fault=False) + "# mended\n")
+        (tmp_path / "gone").unlink()
+        closed = False
+        for name in faults:
+            running.resume_query(name)
+        running.resume()
+        assert running.wait().ended
+        assert {status.state for status in running.queries().values()} == {"ended"}
+    check_border(tmp_path)
+    passed = streams(COUNT)
+    recent = passed["recent"].rows
+    assert read(tmp_path / "checked.csv") == csv_header(recent.schema) + to_csv(recent)
+    one = answers(query("one"), {"p": {"point": "recent", "first": 0}}, passed)
+    assert read(tmp_path / "one.csv") == one
+    parts = sorted((tmp_path / "gone" / "one").glob("*.csv"))
+    lines = [line for part in parts for line in part.read_bytes().splitlines() if line != b"Sid,Time,Pos"]
+    assert lines == one.splitlines()[1:]
+    assert found == passed["view"].rows["Time"].to_pylist()
+
+
+def test_a_home_that_has_finished_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Its queries too, though the rows that they took are no longer kept; until the input is another one."""
+    text = BORDER.replace("keep: 25", "keep: 1")
+    asked = QUERIES["one"].replace("recent", "near")
+
+    def attach(running: Running, name: str) -> None:
+        plain = from_text(asked, name, running.schemas)
+        running.attach(plain, {"out": f"csv:{tmp_path}/{name}.csv"}, name)
+
+    with begin(tmp_path, text=text) as running:
+        running.pause()
+        attach(running, "near")
+        running.resume()
+        assert running.wait().ended
+    with pytest.raises(AuroraError, match="the run has ended: no query can be attached any more"):
+        attach(running, "late")
+    for change in (running.detach, running.resume_query):
+        with pytest.raises(
+            AuroraError, match="the run has ended: query near waits for the next run of the home"
+        ):
+            change("near")
+    before = read(tmp_path / "near.csv")
+    assert before.count(b"\n") > 3
+    with begin(tmp_path, text=text) as running:
+        assert running.wait().already
+        assert running.queries()["near"].state == "ended" and read(tmp_path / "near.csv") == before
+        check_border(tmp_path)
+    # Another input: the network starts over, and what the query has read is gone.
+    with begin(tmp_path, text=text, count=COUNT, fresh=False) as running:
+        running.stop()
+    with pytest.raises(AuroraError, match="another source reports"):
+        begin(tmp_path, text=text, count=COUNT + 30)
+    assert [note.name for note in Home.of(tmp_path / "home").notes()] == ["near"]
+    # A run that cannot begin forgets nothing, one that begins afresh all.
+    with pytest.raises(AuroraError, match="not an address"):
+        begin(tmp_path, text=text, sinks={"crowds": "nowhere"}, fresh=True)
+    assert [note.name for note in Home.of(tmp_path / "home").notes()] == ["near"]
+    fewer = text.replace("  timed: {from: over, keep: 12, on: Time}\n", "")
+    with begin(tmp_path, count=COUNT + 30, text=fewer, fresh=True) as running:
+        assert running.queries() == {}
+        assert running.wait().ended
+    check_border(tmp_path, COUNT + 30)
+    assert sorted(path.name for path in (tmp_path / "home" / "points").glob("[!.]*/")) == [
+        "near",
+        "recent",
+        "view",
+    ]
+    assert read(tmp_path / "near.csv") == before
+
+
+def test_queries_of_a_network_that_was_started_over_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A finished input that has changed is read again from its beginning."""
+    rows = "".join(f"{i % 3},{i},{i % 60}\n" for i in range(70))
+    (tmp_path / "reports.csv").write_text(rows)
+    sources, sinks = {"reports": f"csv:{tmp_path}/reports.csv"}, {"crowds": f"csv:{tmp_path}/crowds.csv"}
+    settings = Settings(batch=20, home=str(tmp_path / "home"), partitions=1)
+    with start(border(), sources, sinks, settings) as running:
+        running.pause()
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"})
+        running.resume()
+        assert running.wait().ended
+    before = read(tmp_path / "one.csv")
+    (tmp_path / "reports.csv").write_text(rows + "1,99,40\n")
+    with start(border(), sources, sinks, settings) as running:
+        running.pause()
+        assert "started over" in str(running.queries()["one"].fault)
+        with pytest.raises(
+            AuroraError, match="the network was started over, and point recent with it: detach"
+        ):
+            running.resume_query("one")
+        assert read(tmp_path / "one.csv") == before
+        running.detach("one")
+        assert running.queries() == {}
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"})
+        running.resume()
+        assert running.wait().ended
+    assert read(tmp_path / "one.csv") == before + b"1,99,40\n"
+
+
+def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path: Path) -> None:
+    text = BORDER.replace("timed: {from: over, keep: 12, on: Time}", "timed: {from: over, keep: 1h}")
+    sinks = {"crowds": f"csv:{tmp_path}/crowds.csv", "view": f"csv:{tmp_path}/view.csv"}
+    told: list[str] = []
+    held: list[Running] = []
+
+    def watch(report: Any) -> None:
+        if held and not told:
+            try:
+                held[0].attach(query("one"), {"out": "csv:x.csv"}, "within")
+            except AuroraError as fault:
+                told.append(str(fault))
+
+    settings = Settings(batch=10, home=str(tmp_path / "home"), partitions=1)
+    with start(from_text(text), source(COUNT), sinks, settings, watch) as running:
+        running.pause()
+        held.append(running)
+        out = {"out": f"csv:{tmp_path}/out.csv"}
+
+        def refused(asked: Any, since: Any = None, sinks: Any = out, name: str | None = None) -> str:
+            with pytest.raises(AuroraError) as fault:
+                running.attach(asked, sinks, name, since)
+            assert "\n" not in str(fault.value)
+            return str(fault.value)
+
+        one = query("one")
+        assert "since soon: 'soon' is neither a span" in refused(query("pairs"), "soon")
+        assert "point near keeps 25; ask for that at most" in refused(query("pairs"), 26)
+        timed = from_text(QUERIES["sums"], "sums", running.schemas)
+        assert "point timed keeps 1h; ask for that at most" in refused(timed, "2h")
+        assert "a name has letters" in refused(one, name="a b")
+        assert "no sink is given" in refused(one, sinks={})
+        assert "is not an address" in refused(one, sinks={"out": "elsewhere"})
+        assert "the network has no output of that name" in refused(one, sinks={"in": "csv:x.csv"})
+        plain = from_text(BORDER.replace("border", "plain"))
+        assert "the inputs of a query are points of the running network" in refused(
+            plain, sinks={"crowds": "csv:x"}
+        )
+        with pytest.raises(AuroraError, match=r"no point resent \(did you mean recent\?\)"):
+            running.schema("resent")
+        with pytest.raises(AuroraError, match="no query x is attached; there are none"):
+            running.detach("x")
+        # Nothing of all this is left behind.
+        assert running.queries() == {} and not list((tmp_path / "home").glob("points/*/readers/*"))
+        assert not list((tmp_path / "home" / "queries").glob("*"))
+        with pytest.raises(AuroraError, match="nothing passes on over: the network is paused"):
+            running.peek("over")
+        running.step(2)
+        wait_until(
+            lambda: running.statistics().batches >= 2 and running.status()["points"]["near"]["passed"] > 0
+        )
+        shown = running.status()
+        assert shown["points"]["view"]["view"] and shown["outputs"].keys() == {"crowds", "view"}
+        assert running.peek("recent", 3, "Sid = 1").num_rows <= 3
+        running.attach(query("seen"), {"out": f"csv:{tmp_path}/seen.csv"}, since="now")
+        running.resume()
+        assert running.wait().ended
+    assert told == ["this cannot be done from the watch or a sink of the run itself: use another thread"]
+    passed = streams(COUNT)
+    for name in ("crowds", "view"):
+        rows = passed["crowds"].rows
+        assert read(tmp_path / f"{name}.csv") == csv_header(rows.schema) + to_csv(rows)
+    assert to_csv(running.peek("view", 1000)) == to_csv(passed["view"].rows)
+
+
+def test_a_run_whose_socket_cannot_be_made_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AuroraError("no socket here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("aurora.history.running.ControlServer", refuse)
+        with pytest.raises(AuroraError, match="no socket here"):
+            begin(tmp_path)
+    with begin(tmp_path) as running:
+        assert running.wait().ended
+    check_border(tmp_path)
