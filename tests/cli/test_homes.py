@@ -11,7 +11,7 @@ from aurora import Settings, start
 from aurora.history.home import Home
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
-from tests.history.attached import QUERIES, border, source, streams, wait_until
+from tests.history.attached import BORDER, QUERIES, border, source, streams, wait_until
 from tests.history.logs import SCHEMA, count, make_point, write
 
 COMMANDS = [
@@ -85,6 +85,32 @@ def test_points_are_shown_though_nothing_runs(aurora, tmp_path: Path) -> None:  
     ):
         ended = aurora("peek", tmp_path, *arguments)
         assert ended.status == 1 and ended.err.startswith(f"error: {told}") and ended.err.count("\n") == 1
+
+
+def test_a_home_that_cannot_be_one(aurora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started for a fault that shows before")
+
+    monkeypatch.setattr("aurora.engine.spark_run.spark_session", refuse)
+    monkeypatch.chdir(tmp_path)
+    Path("border.yaml").write_text(BORDER)
+    Path("reports.csv").write_text("1,1,40\n")
+    command = ["run", "border.yaml", "--source", "reports=csv:reports.csv", "--sink", "crowds=csv:crowds.csv"]
+    used = Home.of("used")
+    used.open()
+    for options, told in (
+        (
+            ("--home", "home", "--checkpoint", "c"),
+            "a home has the checkpoint in it: give a home or a checkpoint",
+        ),
+        (("--home", "."), f"home {tmp_path} holds border.yaml, so it is not the home of a network"),
+        (("--home", "border.yaml"), f"home {tmp_path}/border.yaml is not a folder; name another one"),
+        (("--home", "used"), f"home {tmp_path}/used is in use by another run, process"),
+    ):
+        ended = aurora(*command, *options)
+        assert ended.status == 1 and ended.err.count("\n") == 1, ended.err
+        assert ended.err.startswith(f"error: {told}"), ended.err
+    used.release()
 
 
 def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore[no-untyped-def]

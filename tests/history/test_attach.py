@@ -67,10 +67,14 @@ class Scenario:
         if attached:
             name = self.chance.choice(attached)
             if self.chance.random() < 0.5:
-                wait_until(lambda: self.running.queries()[name].taken > 0 or self.running.state == "stopped")
+                wait_until(lambda: self.has_begun(name) or self.running.state == "stopped")
             self.running.detach(name)
             self.detached.add(name)
             assert name not in self.running.queries()
+
+    def has_begun(self, name: str) -> bool:
+        status = self.running.queries()[name]
+        return status.taken > 0 or status.behind == 0
 
     def restart(self) -> None:
         before = set(self.running.queries())

@@ -1,6 +1,7 @@
 """Queries that fail, end, are refused, and are taken up again: each alone, and with its fault."""
 
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,22 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import AuroraError, Running, Settings, from_text, start
+from aurora import AuroraError, BatchReport, Running, Settings, from_text, start
 from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.history.control import ask
 from aurora.history.home import Home
-from tests.history.attached import BORDER, QUERIES, answers, border, query, read, source, streams, wait_until
+from tests.history.attached import (
+    BORDER,
+    PATIENCE,
+    QUERIES,
+    answers,
+    border,
+    query,
+    read,
+    source,
+    streams,
+    wait_until,
+)
 
 COUNT = 60
 KERNEL = """
@@ -269,3 +281,36 @@ def test_a_run_whose_socket_cannot_be_made_leaves_nothing_behind(
     with begin(tmp_path) as running:
         assert running.wait().ended
     check_border(tmp_path)
+
+
+def test_a_query_that_comes_with_the_last_batch_sees_it(spark: SparkSession, tmp_path: Path) -> None:
+    last, released = threading.Event(), threading.Event()
+
+    def watch(report: BatchReport) -> None:
+        if report.end:
+            last.set()
+            assert released.wait(PATIENCE)
+
+    settings = Settings(batch=10, home=str(tmp_path / "home"), partitions=1)
+    with start(border(), source(20), {"crowds": f"csv:{tmp_path}/crowds.csv"}, settings, watch) as running:
+        assert last.wait(PATIENCE)
+        sinks = {"out": f"csv:{tmp_path}/one.csv"}
+        attaching = threading.Thread(target=lambda: running.attach(query("one"), sinks, since="all"))
+        attaching.start()
+        wait_until(lambda: is_held(running._changing))
+        released.set()
+        assert running.wait().ended
+        attaching.join(PATIENCE)
+        assert running.queries()["one"].state == "ended"
+    check_border(tmp_path, 20)
+    assert read(tmp_path / "one.csv") == answers(
+        query("one"), {"p": {"point": "recent", "first": 0}}, streams(20)
+    )
+
+
+def is_held(lock: Any) -> bool:
+    """Whether another thread has it."""
+    if lock.acquire(blocking=False):
+        lock.release()
+        return False
+    return True
