@@ -109,12 +109,14 @@ def aurora(arguments: list[str]) -> str:
     before = sys.argv
     sys.argv = ["aurora", *arguments]
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as shown, pytest.raises(SystemExit) as ended:
+        shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as ended:
             cli.main()
     finally:
         sys.argv = before
     assert ended.value.code in (0, None), arguments
-    return shown.getvalue()
+    shown.seek(0)
+    return shown.read()
 
 
 def test_links_lead_somewhere() -> None:
