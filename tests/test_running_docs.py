@@ -17,7 +17,7 @@ import pytest
 
 from tests.engine.processes import PATIENCE
 from tests.engine.processes import aurora as in_background
-from tests.test_docs import aurora, blocks
+from tests.test_docs import ROOT, aurora, blocks
 
 PAGE = "docs/running-networks.md"
 # Columns that depend on the machine and on the moment.
@@ -40,6 +40,15 @@ def test_the_page(desk: Path) -> None:
             elif block.language == "console":
                 for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
                     do(command, shown, background)
+
+
+def test_the_readme_shows_commands_of_the_page() -> None:
+    readme = (ROOT / "README.md").read_text()
+    part = readme[readme.index("## Ask a network while it runs") :]
+    shown = re.search(r"```\n(.*?)```", part, re.DOTALL)
+    assert shown is not None and len(shown[1].splitlines()) == 4
+    page = (ROOT / PAGE).read_text().splitlines()
+    assert [line for line in shown[1].splitlines() if f"$ {line}" not in page] == []
 
 
 class Background:
