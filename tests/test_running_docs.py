@@ -119,7 +119,7 @@ def until(look: Callable[[], object], right: object, background: Background) -> 
         background.check()
         if time.monotonic() > end:
             assert found == right
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def tables(text: str) -> dict[str, object]:
