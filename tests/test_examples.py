@@ -10,13 +10,15 @@ from types import ModuleType
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import Network, Settings, from_text, prepare_stored, read_network, run, to_text
+from aurora import Network, Settings, from_text, prepare_stored, read_network, run, start, to_text
 from aurora.engine.binding import Bound
 from aurora.engine.local import LocalRun
 from aurora.engine.sinks.encode import csv_header, to_csv
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/network.yaml"))
+# Queries alone, for networks that are elsewhere.
+QUERIES = ["24_paid_over_100"]
 
 
 def sources_of(folder: Path, network: Network) -> dict[str, str]:
@@ -73,6 +75,25 @@ def test_example_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> Non
     assert found == expected(EXAMPLES / name)
 
 
+def test_a_query_on_an_example_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """It is attached in the middle; its rows are those of the whole."""
+    folder = EXAMPLES / "22_cold_store"
+    network = read_network(folder / "network.yaml")
+    settings = Settings(partitions=2, batch=2, home=str(tmp_path / "home"))
+    with start(network, sources_of(folder, network), {}, settings) as running:
+        running.pause()
+        query = read_network(folder / "fish.yaml", running.schemas)
+        assert running.attach(query, {"rises": f"csv:{tmp_path / 'rises.csv'}"}) == "fish"
+        running.resume()
+        assert running.wait().ended
+        assert running.peek("now").to_pylist() == [
+            {"Room": "meat", "Time": 120, "Heat": 6.0},
+            {"Room": "fish", "Time": 120, "Heat": 2.0},
+        ]
+    rises = (tmp_path / "rises.csv").read_text().splitlines()
+    assert rises == ["Time,Rise", "0,0.0", "30,0.5", "60,0.5", "90,-0.5", "120,-1.0"]
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_example_survives_the_round_trip(name: str) -> None:
     network = read_network(EXAMPLES / name / "network.yaml")
@@ -81,9 +102,9 @@ def test_example_survives_the_round_trip(name: str) -> None:
 
 def test_every_folder_is_an_example() -> None:
     folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert set(FOLDERS) == folders
+    assert {*FOLDERS, *QUERIES} == folders
     listed = (EXAMPLES / "README.md").read_text()
-    assert [name for name in FOLDERS if f"| `{name}` |" not in listed] == []
+    assert [name for name in [*FOLDERS, *QUERIES] if f"| `{name}` |" not in listed] == []
 
 
 def loaded(path: Path) -> ModuleType:

@@ -82,7 +82,9 @@ def _batches(answer: dict[str, Any]) -> str:
 
 def resume(
     home: HomeFolder,
-    query: Annotated[str | None, typer.Argument(help="A query that failed, to start it again.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="A query that failed, to start it again.")
+    ] = None,
 ) -> None:
     """Resume a network that is paused, or start a query that failed again where it stopped.
 
@@ -124,7 +126,8 @@ def attach(
     since: Annotated[
         str | None,
         typer.Option(
-            help="Where to begin: a span such as 1h, a number of tuples, all, or now [all that is kept]."
+            help="Where to begin: a span such as 1h, a number, all, or now [all that is kept]. A number counts "
+            "tuples, or units of the field by which the point keeps."
         ),
     ] = None,
 ) -> None:
@@ -158,7 +161,9 @@ def _text(query: Path) -> str:
         raise AuroraError(f"cannot read query {query}: {reason}") from None
 
 
-def detach(home: HomeFolder, name: Annotated[str, typer.Argument(help="The name of the query.")]) -> None:
+def detach(
+    home: HomeFolder, name: Annotated[str, typer.Argument(metavar="QUERY", help="The name of the query.")]
+) -> None:
     """Detach a query: it ends, what it has written stays, and the network takes no notice.
 
     Example: aurora detach border-home near
@@ -168,7 +173,9 @@ def detach(home: HomeFolder, name: Annotated[str, typer.Argument(help="The name 
 
 def peek(
     home: HomeFolder,
-    name: Annotated[str, typer.Argument(help="A point, a view, or any stream of the network.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A point, a view, or any stream of the network.")
+    ],
     where: Annotated[str | None, typer.Option(help="A condition in SQL, for example 'Pos >= 30'.")] = None,
     last: Annotated[int, typer.Option(help="How many rows to show.", min=0)] = 10,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with the rows that come.")] = False,
@@ -176,7 +183,8 @@ def peek(
 ) -> None:
     """Show rows: the last ones that a point or view holds, or some of those that pass on a stream.
 
-    Of a point or view all rows are shown, of another stream a hundred of each batch at most.
+    Of a point or view these are rows that it has. On another stream the command waits for rows that pass, and sees a
+    hundred of each batch at most.
 
     Example: aurora peek border-home recent --where 'Pos >= 30' --last 5
     """

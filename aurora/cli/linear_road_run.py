@@ -75,6 +75,10 @@ def run(
     fused: Annotated[
         bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
     ] = False,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the run: aurora status, attach, peek and others talk to it there."),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
     ] = False,
@@ -99,6 +103,7 @@ def run(
             today=today,
             fresh=fresh,
             fused=fused,
+            home=home,
             watch=watch,
             tell=lambda text: console.print(text, highlight=False),
             stop=stop,

@@ -12,7 +12,9 @@ __all__ = ["show_status"]
 def show_status(found: dict[str, Any]) -> Group:
     """What `aurora status` prints; JSON has all of it."""
     rejected = f", {found['rejected']:,} rejected" if found.get("rejected") else ""
-    parts: list[Any] = [Text(f"{found['state']}, {found.get('batch', 0):,} batches{rejected}")]
+    batches = found.get("batch", 0)
+    made = f"{batches:,} {'batch' if batches == 1 else 'batches'}"
+    parts: list[Any] = [Text(f"{found['state']}, {made}{rejected}")]
     for title, rows, columns in (
         ("input", found.get("inputs", {}), {"rows/s": "rate"}),
         (

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from aurora.errors import AuroraError
 
-__all__ = ["cannot_write", "sync_file", "sync_folder", "write_whole"]
+__all__ = ["AGAIN", "cannot_write", "sync_file", "sync_folder", "write_whole"]
+
+# What the user of a run does when a fault is mended.
+AGAIN = "give the same command again"
 
 
 def sync_file(path: str | Path) -> None:
@@ -42,5 +45,5 @@ def cannot_write(path: str | Path, fault: OSError) -> AuroraError:
     """The fault that a user can mend: which file, and why."""
     return AuroraError(
         f"cannot write {fault.filename or path}: {fault.strerror or fault}; "
-        "mend it and give the same command again: the run goes on where it stopped"
+        f"mend it and {AGAIN}: the run goes on where it stopped"
     )

@@ -31,7 +31,7 @@ from aurora.engine.spark.session import (
     own_session,
     spark_session,
 )
-from aurora.engine.statistics import BatchReport, Recent, Statistics
+from aurora.engine.statistics import BatchReport, Recent, Statistics, sum_up
 from aurora.engine.taps import Taps
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError, did_you_mean
@@ -126,6 +126,7 @@ class SparkRun:
             bound.release()
             return
         self._commits = bound.commits(self._committed)
+        self._seen = sum_up(self._commits.totals)
         try:
             self._notes.begin()
             for receiver in bound.receivers:

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.controls import Controls
+from aurora.engine.totals import Totals
 
-__all__ = ["BatchReport", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals"]
+__all__ = ["BatchReport", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals", "sum_up"]
 
 # Values in order, and how many rows each stands for.
 Weighted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -91,6 +92,19 @@ class Statistics:
     output_rates: dict[str, float] = field(default_factory=dict)
     latency: dict[str, tuple[float, float]] = field(default_factory=dict)
     delays: dict[str, Weighted] = field(default_factory=dict, repr=False)
+
+
+def sum_up(totals: Totals) -> Statistics:
+    """What the batches so far have done, before a run has made one itself."""
+    return Statistics(
+        "stopped",
+        totals.batch + 1,
+        rows=dict(totals.rows),
+        taken=dict(totals.taken),
+        given=dict(totals.given),
+        rejected=totals.rejected,
+        nanoseconds=dict(totals.nanoseconds),
+    )
 
 
 class Recent:

@@ -12,7 +12,7 @@ from typing import Any
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.locks import Locks
-from aurora.engine.statistics import Statistics
+from aurora.engine.statistics import sum_up
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 from aurora.history.status import describe_run
@@ -139,16 +139,7 @@ class Home:
             found: dict[str, Any] = json.loads(self._status.read_text())
         except FileNotFoundError:
             totals = Totals.load(self.checkpoint / "committed.json") or Totals()
-            seen = Statistics(
-                "stopped",
-                totals.batch + 1,
-                rows=totals.rows,
-                taken=totals.taken,
-                given=totals.given,
-                rejected=totals.rejected,
-                nanoseconds=totals.nanoseconds,
-            )
-            found = describe_run(seen, list(totals.taken), dict.fromkeys(totals.rows), {}, {})
+            found = describe_run(sum_up(totals), list(totals.taken), dict.fromkeys(totals.rows), {}, {})
         return {**found, "state": "stopped"}
 
     @property

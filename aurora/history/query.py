@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.durable import AGAIN
 from aurora.engine.settings import Settings
 from aurora.engine.sources.memory import Memory
 from aurora.engine.spark.session import QUERY_POOL
@@ -90,9 +91,12 @@ class AttachedQuery:
         try:
             self._run.wait()
         except Exception as fault:
-            self._fault = str(fault)
+            self._fault = self._tell(fault)
         finally:
             self._told.set()
+
+    def _tell(self, fault: Exception) -> str:
+        return str(fault).replace(AGAIN, f"give aurora resume DIR {self.note.name}")
 
     def _ended(self) -> bool:
         assert self._run is not None
@@ -117,7 +121,7 @@ class AttachedQuery:
             except AuroraError as fault:
                 if self._run.state != "stopped":
                     raise
-                self._fault = str(fault)
+                self._fault = self._tell(fault)
             self._waiting.join()
 
     def status(self) -> QueryStatus:

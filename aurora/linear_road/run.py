@@ -83,17 +83,22 @@ class _Folder:
     def hidden(self, name: str) -> Path:
         return self.out / ".run" / name
 
-    def claim(self, meant: dict[str, Any], fresh: bool) -> None:
-        """Makes the folder this run's: goes on with an unfinished one of the same kind, refuses any other."""
+    def claim(self, meant: dict[str, Any], fresh: bool) -> bool:
+        """Makes the folder this run's: goes on with an unfinished one of the same kind, refuses any other.
+
+        Whether the run begins anew.
+        """
         note = self.hidden("meant.json")
         if note.exists() and not fresh and json.loads(note.read_text()) != meant:
             raise AuroraError(
                 f"{self.out} holds an unfinished run of other data or settings; start anew with --fresh"
             )
-        if fresh or not note.exists():
+        anew = fresh or not note.exists()
+        if anew:
             self.clear()
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps(meant))
+        return anew
 
     def clear(self) -> None:
         # From here on the folder is no run's: one that is killed while it is emptied is not gone on with.
@@ -115,13 +120,15 @@ def run_benchmark(
     hopeless: float | None = None,
     fresh: bool = False,
     fused: bool = False,
+    home: Path | None = None,
     watch: Callable[[Progress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
 ) -> RunReport:
     """Runs until the input ends or `stop` is set; a run that was killed goes on where it stopped.
 
-    The network is one of boxes, or with `fused` the one whose superboxes are compiled by hand.
+    The network is one of boxes, or with `fused` the one whose superboxes are compiled by hand. With a `home`, queries
+    can be attached to it.
 
     `tell` hears what the user should know, such as that the run falls behind; a run that is `hopeless` seconds behind
     is given up.
@@ -129,6 +136,8 @@ def run_benchmark(
     began = time.monotonic()
     if pace not in PACES:
         raise AuroraError(f"--pace is {pace!r}: give {' or '.join(PACES)}")
+    if fused and home is not None:
+        raise AuroraError("--home is for the network of boxes, which has points; leave --fused out")
     folder = _Folder(out.absolute())
     meant = {
         "data": str(data.absolute()),
@@ -137,8 +146,10 @@ def run_benchmark(
         "today": today,
         "fused": fused,
     }
+    if home is not None:
+        meant["home"] = str(home.absolute())
     found = survey(data)
-    folder.claim(meant, fresh)
+    anew = folder.claim(meant, fresh)
     stop = stop or threading.Event()
     histories = find_histories(data, history)
     notes = [note] if (note := histories.note()) else []
@@ -151,7 +162,10 @@ def run_benchmark(
         master=master,
         batch=batch or _BATCH[pace],
         partitions=partitions,
-        checkpoint=str(folder.hidden("checkpoint")),
+        checkpoint=str(folder.hidden("checkpoint")) if home is None else None,
+        # A home outlives its run, for whoever looks at its points.
+        fresh=home is not None and anew,
+        home=None if home is None else str(home.absolute()),
         rejects=f"csv:{folder.rejects}",
         batch_seconds=_BATCH_SECONDS[pace],
     )

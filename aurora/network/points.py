@@ -145,6 +145,10 @@ def _span(given: Any, kind: pa.DataType, on: str, where: str) -> int | float:
                 f"{where}: '{given}' on {on}, a whole number, means seconds; write whole seconds such as 2s"
             )
         amount = milliseconds // 1000
+    if pa.types.is_integer(kind) and isinstance(amount, str):
+        raise AuroraError(
+            f"{where}: '{given}' on {on}, a whole number; write a number, or a span of seconds such as 2h"
+        )
     span = distance(amount, kind, where)
     whole = not pa.types.is_floating(kind)
     if span < 0 or (whole and span != int(span)):

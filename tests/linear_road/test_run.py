@@ -2,13 +2,22 @@
 
 import json
 import random
+import re
+import shlex
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from aurora import AuroraError
+from aurora.cli.commands import app
+from aurora.history.control import ask
+from aurora.history.home import Home
+from aurora.history.peek import open_point
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.reading import survey
 from aurora.linear_road.records import DIALECTS
@@ -17,9 +26,12 @@ from aurora.linear_road.run import _Folder, run_benchmark
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import Verdict, judge, validate
 from tests.engine.processes import PATIENCE, aurora, cluster, committed, kill, wait_for
+from tests.linear_road.test_docs import OWN, commands
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
+from tests.spec import linear_road as spec
 
+PAID = Path(__file__).parents[2] / "examples" / "24_paid_over_100" / "paid_over_100.yaml"
 Judge = Callable[[Path], Verdict]
 BAD = [
     "0,600,1,50",
@@ -150,3 +162,75 @@ def test_a_run_killed_while_it_clears_up_is_not_gone_on_with(
 def test_an_unknown_pace(road: Path, tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match="--pace is 'slow': give fast or realtime"):
         run_benchmark(road, tmp_path, pace="slow")
+
+
+def test_a_query_is_attached_while_the_benchmark_runs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which cars paid over 100 cents in the last hour, asked in the middle and right for the whole."""
+    traffic = crowd(5, cars=450, xways=1, seconds=600)
+    write(tmp_path / "data" / "xway-0.csv", traffic.lines())
+    home, query = Home.of(tmp_path / "home"), PAID.read_text()
+    begun, paid = threading.Event(), tmp_path / "paid.csv"
+
+    def attach() -> None:
+        begun.wait()
+        ask(home, "pause")
+        try:
+            told.append(ask(home, "status"))
+            sinks = {"paid": f"csv:{paid}"}
+            told.append(ask(home, "attach", text=query, path=str(PAID), sinks=sinks, name=None, since=None))
+        finally:
+            ask(home, "resume")
+
+    told: list[dict[str, Any]] = []
+    other = threading.Thread(target=attach, daemon=True)
+    other.start()
+    report = run_benchmark(
+        tmp_path / "data",
+        tmp_path / "out",
+        batch=1500,
+        home=home.folder,
+        watch=lambda progress: begun.set() if progress.second > 300 else None,
+    )
+    other.join()
+    assert report.ended and told[1] == {"name": "paid-over-100"}
+    assert 0 < told[0]["points"]["charges"]["passed"] < report.tuples
+    charges = spec.answers(traffic.reports, traffic.queries).charges
+    sums = {vid: sum(toll for _, toll in found) for vid, found in charges.items()}
+    right = {vid: total for vid, total in sums.items() if total > 100}
+    most: dict[int, int] = {}
+    for line in paid.read_text().splitlines()[1:]:
+        _, vid, total = map(int, line.split(","))
+        most[vid] = max(total, most.get(vid, 0))
+    assert right and most == right
+    last = open_point(home, "charges").last(3, "Charge > 0")[0]
+    assert last.num_rows == 3 and last.schema.names == ["VID", "Time", "Charge"]
+
+
+def test_the_commands_for_a_run_with_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the document, in their order, on traffic that lasts longer than they take."""
+    begin, status, attach, peek, stop = (shlex.split(line)[1:] for line in commands(OWN)[4:9])
+    shown = re.search(r"```yaml\n(network: paid over 100\n.*?)```", OWN, re.DOTALL)
+    assert shown is not None and PAID.read_text().endswith(shown[1])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(PAID.parents[1])
+    write(tmp_path / "traffic" / "xway-0.csv", crowd(5, cars=50, xways=1, seconds=900).lines())
+
+    def is_up() -> bool:
+        told = CliRunner().invoke(app, status)
+        return told.exit_code == 0 and told.output.startswith("running")
+
+    process = aurora(begin, tmp_path / "log")
+    wait_for(process, is_up)
+    for words in (attach, peek, stop):
+        told = CliRunner().invoke(app, words)
+        assert told.exit_code == 0, (words, told.output, told.exception)
+    assert process.wait(60) in (1, 130), (tmp_path / "log").read_text()
+    assert (tmp_path / "paid.csv").read_text() == "Until,VID,Paid\n"
+    assert not json.loads((tmp_path / "asked" / "report.json").read_text())["ended"]
+
+
+def test_a_home_is_for_the_network_of_boxes(road: Path, tmp_path: Path) -> None:
+    with pytest.raises(AuroraError, match="--home is for the network of boxes"):
+        run_benchmark(road, tmp_path / "out", fused=True, home=tmp_path / "home")

@@ -42,7 +42,7 @@ def linear_road(prepared: Prepared | None = None) -> Network:
     with network.group("tolls"):
         quotes = _quote_tolls(moves, statistics, crashes)
     with network.group("accounts"):
-        balances = _keep_accounts(quotes, kinds["2"])
+        balances = _keep_accounts(network, quotes, kinds["2"])
     told = quotes.filter(f"Lane <> {EDITION.exit_lane}", name="told")
     warned = told.filter("Crash IS NOT NULL", name="warned")
     answers = {
@@ -212,14 +212,18 @@ def _quote_tolls(moves: Stream, statistics: Stream, crashes: Stream) -> Stream:
     )
 
 
-def _keep_accounts(quotes: Stream, requests: Stream) -> Stream:
+def _keep_accounts(network: Network, quotes: Stream, requests: Stream) -> Stream:
     """Rules 9 and 10: a toll is charged when the trip goes on in another segment; a request reads the sum so far."""
     charges = quotes.aggregate(
         _same("Time") | {"Charge": "if(count(*) = 2 AND Continues, first(Toll), 0)"},
         **LAST_TWO,
         name="charges",
     )
-    accounts = charges.filter("Charge > 0", name="charged").aggregate(
+    charged = charges.filter("Charge > 0", name="charged")
+    # For queries that are attached to a run with a home; without one it is no work.
+    payments = charged.map(_same("VID", "Time", "Charge"), name="payments")
+    network.point("charges", payments, keep="1h", on="Time", key=["VID"])
+    accounts = charged.aggregate(
         {"Sum": "sum(Charge)"}, order={"on": "#", "group_by": ["VID"]}, size="all", name="sums"
     )
     read = requests.map(_same("Time", "VID", "QID"), name="requests").join(
