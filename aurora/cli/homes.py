@@ -35,7 +35,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on, once a second, until Ctrl-C.")] = False,
 ) -> None:
-    """Show how a network does: its inputs, boxes, outputs, points and queries.
+    """Show how a running network is doing: inputs, boxes, outputs, points and queries.
 
     Where no network runs, these are the figures with which it stopped.
 
@@ -86,7 +86,7 @@ def resume(
         str | None, typer.Argument(metavar="QUERY", help="A query that failed, to start it again.")
     ] = None,
 ) -> None:
-    """Resume a network that is paused, or start a query that failed again where it stopped.
+    """Resume a paused network, or restart a failed query where it stopped.
 
     Example: aurora resume border-home
     """
@@ -97,7 +97,7 @@ def step(
     home: HomeFolder,
     batches: Annotated[int, typer.Option(help="How many batches to make.")] = 1,
 ) -> None:
-    """Let a network make some batches and pause behind them.
+    """Run some batches of a network, then pause it.
 
     Example: aurora step border-home --batches 3
     """
@@ -105,7 +105,7 @@ def step(
 
 
 def stop(home: HomeFolder) -> None:
-    """Stop a network and its queries; aurora run with the same home goes on where they stopped.
+    """Stop a network and its queries; aurora run with the same home continues where they stopped.
 
     Example: aurora stop border-home
     """
@@ -131,7 +131,7 @@ def attach(
         ),
     ] = None,
 ) -> None:
-    """Attach a query to a network that runs: first the history of its points, then what comes, without a gap.
+    """Attach a query to a running network: the history of its points first, then live tuples, without a gap.
 
     It stays attached, also when the network is stopped and started again, until it is detached.
 
@@ -164,7 +164,7 @@ def _text(query: Path) -> str:
 def detach(
     home: HomeFolder, name: Annotated[str, typer.Argument(metavar="QUERY", help="The name of the query.")]
 ) -> None:
-    """Detach a query: it ends, what it has written stays, and the network takes no notice.
+    """Detach a query: it ends, its output stays, and the network runs on undisturbed.
 
     Example: aurora detach border-home near
     """
@@ -181,7 +181,7 @@ def peek(
     follow: Annotated[bool, typer.Option("--follow", help="Go on with the rows that come.")] = False,
     format: Annotated[str, typer.Option(help="csv or json.")] = "csv",
 ) -> None:
-    """Show rows: the last ones that a point or view holds, or some of those that pass on a stream.
+    """Show rows: the last ones in a point or view, or live ones from any stream.
 
     Of a point or view these are rows that it has. On another stream the command waits for rows that pass, and sees a
     hundred of each batch at most.

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.ordering.values import to_values
+from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
 
@@ -174,11 +175,8 @@ def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:
     """The places of the rows whose keys have one of the wanted hashes, which are in order; in the order of the rows."""
     at = segment.keys_at
     hashes = np.memmap(path, np.uint64, "r", at, (segment.rows,))
-    low = np.searchsorted(hashes, wanted, "left")
-    counts = np.searchsorted(hashes, wanted, "right") - low
-    low, counts = low[counts > 0], counts[counts > 0]
-    if not len(low):
+    found, _ = expand(np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right"))
+    if not len(found):
         return np.empty(0, np.int64)
     places = np.memmap(path, np.uint32, "r", at + segment.rows * 8, (segment.rows,))
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(places[np.repeat(low, counts) + within].astype(np.int64))
+    return np.sort(places[found].astype(np.int64))
