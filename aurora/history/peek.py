@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,20 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.controls import replace_text
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.home import Home
-from aurora.history.latest import read_latest
+from aurora.history.keeping import find_first
+from aurora.history.latest import Latest, copied_upto, read_latest
 from aurora.history.log import Log, Published
 from aurora.history.segments import Segment, read_segment
+from aurora.network.network import Port
+from aurora.network.points import Point, make_point
 
 __all__ = ["Peek", "describe_point", "is_point", "meet", "open_point"]
 
 DESCRIPTION = "point.json"
 # Between two looks for new rows, in seconds.
 LOOK = 0.2
+# How often a table may be replaced while it is read.
+TRIES = 10
 
 
 def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
@@ -43,8 +49,9 @@ def open_point(home: Home, name: str) -> "Peek":
         near = did_you_mean(name, known)
         raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")
     description = json.loads((place / name / DESCRIPTION).read_text())
-    latest = tuple(description["key"]) if description["keep"] == "latest" else None
-    return Peek(Log(str(place / name)), Schema.parse(description["schema"]), latest)
+    schema = Schema.parse(description.pop("schema"))
+    point = make_point(name, Port(name), schema, description, f"point {name}")
+    return Peek(Log(str(place / name)), schema, point)
 
 
 def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
@@ -65,33 +72,51 @@ def _read(path: str, segment: Segment) -> pa.RecordBatch | None:
 
 @dataclass(frozen=True)
 class Peek:
-    """The rows of a point; `where` is a condition in SQL on its fields.
+    """The rows that a point keeps; `where` is a condition in SQL on its fields.
 
     Of a view that keeps the latest row of each key these are the rows of its table, by arrival.
     """
 
     log: Log
     schema: Schema
-    latest: tuple[str, ...] | None = None
+    point: Point
 
     def last(self, count: int, where: str | None = None) -> tuple[pa.RecordBatch, int]:
         """The last rows that meet a condition, in order, and the row up to which was looked."""
-        if self.latest is not None:
-            table = read_latest(self.log, self.latest, self.schema)
+        if self.point.keep.latest:
+            table = self._latest()
             rows = self._condition(where)(table.rows)
             return rows.slice(max(rows.num_rows - count, 0)), table.upto
         published = self.log.published()
         meets, found, left = self._condition(where), [], count
-        for path, segment in reversed(self.log.segments(self.log.first(), published.rows, published)):
+        first = self._first(published)
+        for path, segment in reversed(self.log.segments(first, published.rows, published)):
             if left <= 0:
                 break
             read = _read(path, segment)
             if read is None:
                 break
-            rows = meets(read)
+            rows = meets(read.slice(max(first - segment.row, 0)))
             found.append(rows.slice(max(rows.num_rows - left, 0)))
             left -= found[-1].num_rows
         return self._joined(found[::-1]), published.rows
+
+    def _first(self, published: Published) -> int:
+        """The first row that is kept; what is older may be there still."""
+        try:
+            return find_first(self.log, self.point, self.point.keep, published)
+        except FileNotFoundError:
+            return self.log.first()
+
+    def _latest(self) -> Latest:
+        """The table; its copy may be replaced while it is read."""
+        for _ in range(TRIES):
+            before = copied_upto(self.log.folder)
+            with suppress(FileNotFoundError):
+                table = read_latest(self.log, self.point.key, self.schema)
+                if copied_upto(self.log.folder) == before:
+                    return table
+        raise AuroraError(f"{self.log.folder} cannot be read: files of it are missing")
 
     def follow(
         self, row: int, where: str | None = None, wait: Callable[[float], object] = time.sleep

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from aurora import AuroraError
-from aurora.history import segments
+from aurora.history import latest, segments
 from aurora.history.home import Home
 from aurora.history.keeping import remove_old
 from aurora.history.log import Log
@@ -87,6 +88,40 @@ def test_rows_that_are_removed_meanwhile_are_passed_over(home: Home, monkeypatch
     assert [numbers(rows) for rows in point.follow(0)] == [[4]]
 
 
+@pytest.mark.parametrize(
+    ("keep", "spec", "found"),
+    [(Keep(rows=3), {"keep": 3}, [7, 8, 9]), (Keep(span=4), {"keep": 4, "on": "t"}, [5, 6, 7, 8, 9])],
+)
+def test_what_is_no_longer_kept_is_not_shown(
+    home: Home, keep: Keep, spec: dict[str, Any], found: list[int]
+) -> None:
+    """Though it lies in the same file."""
+    folder = home.point("short")
+    write(PointSink(str(folder), make_point(keep, spec.get("on"))), [count(0, 10)])
+    describe_point(folder, SCHEMA, spec)
+    assert numbers(open_point(home, "short").last(99)[0]) == found
+    assert numbers(open_point(home, "short").last(2, "n < 9")[0]) == found[-3:-1]
+
+
+def test_a_table_whose_copy_is_replaced_meanwhile_is_whole(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, point = home.point("now"), make_point(Keep(latest=True), key=("g",))
+    note = write(sink := PointSink(str(folder), point), [count(0, 5)])
+    describe_point(folder, SCHEMA, {"keep": "latest", "key": ["g"]})
+    latest.write_copy(Log(str(folder)), point, SCHEMA)
+    opened, read = open_point(home, "now"), latest.read_latest
+
+    def then_replaced(*given: Any) -> Any:
+        monkeypatch.setattr("aurora.history.peek.read_latest", read)
+        sink.publish(sink.deliver(0, *to_batch(count(5, 1)), note))
+        latest.write_copy(Log(str(folder)), point, SCHEMA)
+        return latest.Latest(to_batch([])[0], *([None] * 3))
+
+    monkeypatch.setattr("aurora.history.peek.read_latest", then_replaced)
+    assert numbers(opened.last(99)[0]) == [3, 4, 5]
+
+
 def test_what_is_not_there_is_told(home: Home) -> None:
     assert is_point(home, "recent") and not is_point(home, "resent")
     with pytest.raises(
@@ -103,5 +138,5 @@ def test_what_is_not_there_is_told(home: Home) -> None:
 
 
 def test_a_point_that_nothing_has_passed_yet(tmp_path: Path) -> None:
-    rows, upto = Peek(Log(str(tmp_path)), SCHEMA).last(3)
+    rows, upto = Peek(Log(str(tmp_path)), SCHEMA, make_point()).last(3)
     assert numbers(rows) == [] and upto == 0
