@@ -194,8 +194,8 @@ def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  #
         (["fly"], "No such command 'fly'; see aurora --help"),
         (["check"], "Missing argument 'NETWORK'; see aurora check --help"),
         (
-            ["run", "--sorce", "x"],
-            "No such option: --sorce (Possible options: --source); see aurora run --help",
+            ["run", "--sourec", "x"],
+            "No such option: --sourec (Possible options: --source); see aurora run --help",
         ),
         (["nexmark", "run", "--fly"], "No such option: --fly; see aurora nexmark run --help"),
     ],
