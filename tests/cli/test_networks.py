@@ -195,7 +195,7 @@ def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  #
         (["check"], "Missing argument 'NETWORK'; see aurora check --help"),
         (
             ["run", "--sorce", "x"],
-            "No such option: --sorce (Possible options: --source); see aurora run --help",
+            "No such option: --sorce (Possible options: --home, --source); see aurora run --help",
         ),
         (["nexmark", "run", "--fly"], "No such option: --fly; see aurora nexmark run --help"),
     ],
