@@ -168,7 +168,7 @@ def test_a_query_is_attached_while_the_benchmark_runs(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which cars paid over 100 cents in the last hour, asked in the middle and right for the whole."""
-    traffic = crowd(5, cars=450, xways=1, seconds=600)
+    traffic = crowd(1, cars=330, xways=1, seconds=450)
     write(tmp_path / "data" / "xway-0.csv", traffic.lines())
     home, query = Home.of(tmp_path / "home"), PAID.read_text()
     begun, paid = threading.Event(), tmp_path / "paid.csv"
@@ -189,9 +189,9 @@ def test_a_query_is_attached_while_the_benchmark_runs(
     report = run_benchmark(
         tmp_path / "data",
         tmp_path / "out",
-        batch=1500,
+        batch=1200,
         home=home.folder,
-        watch=lambda progress: begun.set() if progress.second > 300 else None,
+        watch=lambda progress: begun.set() if progress.second > 200 else None,
     )
     other.join()
     assert report.ended and told[1] == {"name": "paid-over-100"}
