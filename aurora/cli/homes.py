@@ -18,6 +18,7 @@ from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.errors import AuroraError
 from aurora.history.control import ask, is_running
 from aurora.history.home import Home
+from aurora.history.last_status import last_status
 from aurora.history.peek import is_point, open_point
 from aurora.network.text import read_network, to_text
 
@@ -57,7 +58,7 @@ def status(
 
 
 def _status(home: Home) -> dict[str, Any]:
-    return dict(ask(home, "status")) if is_running(home) else home.last_status()
+    return dict(ask(home, "status")) if is_running(home) else last_status(home)
 
 
 def _print_status(found: dict[str, Any], as_json: bool) -> None:

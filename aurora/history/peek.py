@@ -22,7 +22,7 @@ from aurora.history.segments import Segment, read_segment
 from aurora.network.network import Port
 from aurora.network.points import Point, make_point
 
-__all__ = ["Peek", "describe_point", "is_point", "meet", "open_point"]
+__all__ = ["DESCRIPTION", "Peek", "describe_point", "is_point", "meet", "open_point"]
 
 DESCRIPTION = "point.json"
 # Between two looks for new rows, in seconds.

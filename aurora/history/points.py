@@ -59,7 +59,8 @@ class Points:
     def describe(self) -> None:
         """Notes beside each log what its tuples are."""
         for name, point in self.points.items():
-            describe_point(Path(self._folders[name]), self.schemas[name], dict(point.spec))
+            told = {**point.spec, "view": name in self._network.outputs}
+            describe_point(Path(self._folders[name]), self.schemas[name], told)
 
     def sinks(self) -> dict[str, PointSink]:
         return {

@@ -4,10 +4,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from aurora.algebra.tuples.schema import Schema
 from aurora.engine.controls import Controls
 from aurora.engine.statistics import Statistics
 from aurora.engine.totals import Totals
-from aurora.history.home import Home
+from aurora.history.home import Home, QueryNote
+from aurora.history.last_status import last_status
+from aurora.history.peek import describe_point
 from aurora.history.status import describe_run
 
 TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
@@ -62,3 +65,26 @@ def test_a_home_whose_run_was_killed_tells_what_its_checkpoint_says(tmp_path: Pa
     found = home.last_status()
     assert found.keys() >= TOP and (found["state"], found["batch"]) == ("stopped", 8)
     assert found["outputs"]["far"]["rows"] == 70 and found["boxes"]["over"]["selectivity"] == 0.7
+
+
+def test_the_points_and_queries_of_a_run_that_was_killed(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    home.open()
+    home.checkpoint.mkdir()
+    Totals(0, rows=Counter(recent=2, means=1, far=3)).store(home.checkpoint / "committed.json")
+    for name, view in (("recent", False), ("means", True)):
+        describe_point(home.point(name), Schema.parse("Sid int"), {"keep": "all", "view": view})
+    home.write_note(
+        QueryNote("near", "", {"near": "csv:near.csv"}, {"rows": {"point": "recent", "first": 0}})
+    )
+    home.release()
+    found = last_status(home)
+    assert list(found["outputs"]) == ["means", "far"]
+    assert {name: point["view"] for name, point in found["points"].items()} == {
+        "means": True,
+        "recent": False,
+    }
+    assert found["queries"]["near"]["state"] == "stopped"
+    assert found["queries"]["near"]["points"] == {"rows": "recent"}
+    home.write_status({"batch": 3, "points": {"recent": {}}, "queries": {}})
+    assert last_status(home) == {"batch": 3, "points": {"recent": {}}, "queries": {}, "state": "stopped"}
