@@ -33,6 +33,8 @@ class QueryNote:
     since: str | None = None
     # The file that it was read from: the user's own functions lie beside it.
     path: str | None = None
+    # Names its checkpoint: Spark may still write to that of a query of the same name which was detached.
+    mark: str = ""
 
 
 @dataclass

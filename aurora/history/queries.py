@@ -1,6 +1,7 @@
 """The queries that are attached to a running network: attached, detached, taken up again by the next run."""
 
 import threading
+import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -63,6 +64,7 @@ class Queries:
                     self._begin(query, name, since),
                     None if since is None else str(since),
                     query.path,
+                    uuid.uuid4().hex[:8],
                 )
                 self._attached[name] = self._start(note, query, sinks)
                 if all(isinstance(address, str) for address in sinks.values()):

@@ -76,7 +76,7 @@ class AttachedQuery:
             settings,
             home=None,
             fresh=False,
-            checkpoint=str(home.query(note.name) / "checkpoint"),
+            checkpoint=str(home.query(note.name) / f"checkpoint-{note.mark}"),
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
         sources = prepare_stored(

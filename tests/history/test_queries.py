@@ -283,6 +283,23 @@ def test_a_run_whose_socket_cannot_be_made_leaves_nothing_behind(
     check_border(tmp_path)
 
 
+def test_a_name_can_be_given_again_whatever_spark_leaves_behind(spark: SparkSession, tmp_path: Path) -> None:
+    with begin(tmp_path) as running:
+        running.pause()
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "one")
+        (checkpoint,) = Home.of(tmp_path / "home").query("one").glob("checkpoint-*")
+        wait_until(lambda: running.queries()["one"].state == "live")
+        running.detach("one")
+        # Spark looks after its state in the background, and may do so a last time behind the end of a query.
+        (checkpoint / "spark" / "state").mkdir(parents=True)
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "one", since="all")
+        running.resume()
+        running.wait()
+        assert running.queries()["one"].state == "ended"
+    starts = {"p": {"point": "recent", "first": 0}}
+    assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
+
+
 def test_a_query_that_comes_with_the_last_batch_sees_it(spark: SparkSession, tmp_path: Path) -> None:
     last, released = threading.Event(), threading.Event()
 
