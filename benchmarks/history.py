@@ -87,7 +87,7 @@ def cost_of_a_point(folder: Path, count: int) -> None:
 def wait_until_caught_up(running: Running, name: str) -> float:
     began = time.perf_counter()
     while running.queries()[name].state == "catching up":
-        time.sleep(0.02)
+        time.sleep(0.1)
     if running.queries()[name].fault:
         raise RuntimeError(running.queries()[name].fault)
     return time.perf_counter() - began

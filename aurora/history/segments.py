@@ -135,7 +135,7 @@ def _extent(rows: pa.RecordBatch, on: str | None) -> tuple[Any, Any] | None:
 
 def _index(rows: pa.RecordBatch, key: tuple[str, ...]) -> bytes:
     hashes = hash_rows([rows.column(name) for name in key], rows.num_rows)
-    places = np.argsort(hashes, kind="stable")
+    places = np.argsort(hashes)
     return hashes[places].tobytes() + places.astype(np.uint32).tobytes()
 
 
