@@ -24,10 +24,13 @@ CRASHED = """[STREAM_FAILED] Query terminated with exception: Job aborted due to
 Caused by: java.io.EOFException
 """
 
+SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE: XXKST (no cause message)"
+
 
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
+        (SILENT, "a Python worker of Spark's ended without a word"),
         (NESTED, "the run failed: KeyError: 'Sid'"),
         (JAVA, "FileNotFoundException: /checkpoint/state/1.delta (No space left on device)"),
         (

@@ -24,7 +24,12 @@ WRAPPERS = (
     "StreamingQueryException",
     "An exception was raised by the Python Proxy",
 )
-KILLED = ("Python worker exited unexpectedly", "Python worker process terminated")
+# The process of a source that is killed leaves Java with an end of file, which has no message.
+KILLED = (
+    "Python worker exited unexpectedly",
+    "Python worker process terminated",
+    "terminated with exception:  SQLSTATE: XXKST (no cause message)",
+)
 
 
 def tell_fault(fault: Any) -> str:
