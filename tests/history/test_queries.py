@@ -1,12 +1,15 @@
 """Queries that fail, end, are refused, and are taken up again: each alone, and with its fault."""
 
+import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, BatchReport, Running, Settings, from_text, start
@@ -281,6 +284,43 @@ def test_a_run_whose_socket_cannot_be_made_leaves_nothing_behind(
     with begin(tmp_path) as running:
         assert running.wait().ended
     check_border(tmp_path)
+
+
+def readers() -> set[int]:
+    """The processes of this Spark that read the sources of queries."""
+    java, found = SparkContext._gateway.proc.pid, set()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == java and b"python_streaming_source_runner" in (place / "cmdline").read_bytes():
+                found.add(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_query_whose_process_is_killed_goes_on_where_it_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with begin(tmp_path) as running:
+        running.step(1)
+        wait_until(lambda: running.statistics().batches >= 1)
+        before = readers()
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "one", since="all")
+        wait_until(lambda: running.queries()["one"].taken > 0)
+        (own,) = readers() - before
+        os.kill(own, signal.SIGKILL)
+        running.step(2)
+        wait_until(lambda: running.queries()["one"].state == "failed")
+        assert "a Python worker of Spark's ended without a word" in str(running.queries()["one"].fault)
+        assert running.state == "paused"
+        running.resume_query("one")
+        running.resume()
+        running.wait()
+        assert running.queries()["one"].state == "ended"
+    check_border(tmp_path)
+    starts = {"p": {"point": "recent", "first": 0}}
+    assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
 
 
 def test_a_name_can_be_given_again_whatever_spark_leaves_behind(spark: SparkSession, tmp_path: Path) -> None:
