@@ -30,7 +30,7 @@ from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 
-__all__ = ["Bound"]
+__all__ = ["Bound", "find_reads"]
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
@@ -162,6 +162,11 @@ def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, st
             places[name] = os.path.abspath(path)
         check_source(name, sources[name])
     return places
+
+
+def find_reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
+    """All files that a network with these sources reads: nobody may write there while it runs."""
+    return _reads(network, _source_places(network, sources))
 
 
 def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:

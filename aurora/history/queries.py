@@ -1,13 +1,16 @@
 """The queries that are attached to a running network: attached, detached, taken up again by the next run."""
 
+import os
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.paths import Read, Written, check_places
 from aurora.engine.settings import Settings
+from aurora.engine.sinks.address import open_sink
 from aurora.engine.spark_run import SparkRun
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote, check_name
@@ -24,9 +27,16 @@ class Queries:
     """All queries of one network. What they need of its points is held for them as long as they are attached."""
 
     def __init__(
-        self, network: Network, main: SparkRun, settings: Settings, home: Home, points: Points
+        self,
+        network: Network,
+        main: SparkRun,
+        settings: Settings,
+        home: Home,
+        points: Points,
+        reads: Sequence[Read] = (),
     ) -> None:
         self._main = main
+        self._reads = reads
         self._settings = settings
         self._home = home
         self._points = points
@@ -54,6 +64,7 @@ class Queries:
         name = name or query.name.replace(" ", "-")
         check_name(name)
         check_query(query.checked(), self.schemas)
+        self._check_sinks(query, sinks)
         with self._changing:
             self._check_new(name)
             try:
@@ -116,6 +127,16 @@ class Queries:
         with self._changing, ExitStack() as last:
             for query in self._attached.values():
                 last.callback(query.stop)
+
+    def _check_sinks(self, query: Network, sinks: Mapping[str, Any]) -> None:
+        """A query may write neither to what the network reads nor into its home."""
+        writes = []
+        for name, address in sinks.items():
+            if name in query.outputs and isinstance(address, str):
+                place = open_sink(name, address, query.schema(query.outputs[name].port)).place
+                writes += [] if place is None else [Written(f"sink {name}", place)]
+        check_places(self._reads, writes)
+        check_places([], [*writes, Written("the home", os.path.join(self._home.folder, ""))])
 
     def _check_known(self, name: str) -> None:
         if name not in self._attached and name not in self._refused:

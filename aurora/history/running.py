@@ -1,7 +1,7 @@
 """A network that runs, with its connection points and the queries that are attached to it."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from tempfile import TemporaryDirectory
@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.binding import find_reads
+from aurora.engine.paths import Read
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import Result, SparkRun, start_run
 from aurora.engine.statistics import BatchReport, Statistics
@@ -83,7 +85,7 @@ def start(
             home.forget_points(but=points.schemas)
         points.describe()
         points.note_passed(main.totals.behind)
-        running = Running(network, main, list(sinks), own, home, points)
+        running = Running(network, main, list(sinks), own, home, points, find_reads(network, sources))
         running._held.push(held.pop_all())
     return running
 
@@ -116,6 +118,7 @@ class Running:
         settings: Settings,
         home: Home | None,
         points: Points,
+        reads: Sequence[Read] = (),
     ) -> None:
         self._network = network
         self._sinks = sinks
@@ -130,7 +133,7 @@ class Running:
         self._held = ExitStack()
         self._server: ControlServer | None = None
         if home is not None:
-            self._queries = Queries(network, main, settings, home, points)
+            self._queries = Queries(network, main, settings, home, points, reads)
             try:
                 self._queries.take_up_all()
                 self._server = ControlServer(home, answers(self))

@@ -33,6 +33,7 @@ def test_a_home_left_by_a_kill_is_opened_again(tmp_path: Path) -> None:
     (tmp_path / "control").touch()
     home = Home.of(tmp_path)
     home.open()
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
     home.release()
 
 

@@ -240,6 +240,7 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
         assert "no sink is given" in refused(one, sinks={})
         assert "is not an address" in refused(one, sinks={"out": "elsewhere"})
         assert "the network has no output of that name" in refused(one, sinks={"in": "csv:x.csv"})
+        assert "lies in the folder of the home" in refused(one, sinks={"out": f"csv:{tmp_path}/home/x.csv"})
         plain = from_text(BORDER.replace("border", "plain"))
         assert "the inputs of a query are points of the running network" in refused(
             plain, sinks={"crowds": "csv:x"}
@@ -321,6 +322,20 @@ def test_a_query_whose_process_is_killed_goes_on_where_it_stopped(
     check_border(tmp_path)
     starts = {"p": {"point": "recent", "first": 0}}
     assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
+
+
+def test_a_query_does_not_write_over_what_the_network_reads(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "reports.csv"
+    path.write_text("Sid,Time,Pos\n1,1,40\n")
+    settings = Settings(home=str(tmp_path / "home"), follow=True, partitions=1)
+    reports = dict.fromkeys(border().inputs, f"csv:{path}")
+    with start(border(), reports, {"crowds": f"csv:{tmp_path}/crowds.csv"}, settings) as running:
+        with pytest.raises(
+            AuroraError, match=r"reads .*reports.csv, and sink out writes .*reports.csv there"
+        ):
+            running.attach(query("one"), {"out": f"csv:{path}"}, "one")
+        assert running.queries() == {}
+    assert path.read_text() == "Sid,Time,Pos\n1,1,40\n"
 
 
 def test_a_name_can_be_given_again_whatever_spark_leaves_behind(spark: SparkSession, tmp_path: Path) -> None:
