@@ -31,6 +31,12 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
     ("fault", "told"),
     [
         (SILENT, "a Python worker of Spark's ended without a word"),
+        ("Connection reset", "a Python worker of Spark's ended without a word"),
+        (
+            "Caused by: java.net.SocketException: Broken pipe",
+            "a Python worker of Spark's ended without a word",
+        ),
+        ("ConnectionResetError: [Errno 104] Connection reset by peer", "ConnectionResetError"),
         (NESTED, "the run failed: KeyError: 'Sid'"),
         (JAVA, "FileNotFoundException: /checkpoint/state/1.delta (No space left on device)"),
         (

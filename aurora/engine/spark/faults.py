@@ -30,6 +30,9 @@ KILLED = (
     "Python worker process terminated",
     "terminated with exception:  SQLSTATE: XXKST (no cause message)",
 )
+# What Java says of a pipe or socket whose other end is gone; where no Python spoke, that end was a worker.
+LOST = re.compile(r"\b(?:Connection reset|Broken pipe)\b")
+SILENT = "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory"
 
 
 def tell_fault(fault: Any) -> str:
@@ -54,13 +57,22 @@ def _cause(fault: Any, text: str) -> str:
     if isinstance(fault, Exception) and type(fault).__module__.split(".")[0] not in ("pyspark", "py4j"):
         return f"{type(fault).__name__}: {text.strip()}".splitlines()[0].removesuffix(": ")
     if any(words in text for words in KILLED):
-        return "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory"
-    for found in (PYTHON.findall(text), JAVA.findall(text)):
-        told: list[str] = [line.strip() for line in found if not any(words in line for words in WRAPPERS)]
-        if told:
-            return told[-1]
+        return SILENT
+    python, java = _told(PYTHON, text), _told(JAVA, text)
+    if python:
+        return python
+    if LOST.search(java or text):
+        return SILENT
+    if java:
+        return java
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else type(fault).__name__
+
+
+def _told(kind: re.Pattern[str], text: str) -> str | None:
+    """The last line of that kind that says more than that something else has failed."""
+    found = [line.strip() for line in kind.findall(text)]
+    return next((line for line in reversed(found) if not any(words in line for words in WRAPPERS)), None)
 
 
 def _more() -> str:
