@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from aurora.engine.drops import Drop
+
 __all__ = ["ControlNotes", "Controls", "replace_text"]
 
 
@@ -13,13 +15,15 @@ class Controls:
     """Under what a batch is made. A batch that is run again obeys its own, whatever has been set since.
 
     `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
-    first `until` ones. Of the streams in `taps` somebody looks at a few tuples of each batch.
+    first `until` ones. Of the streams in `taps` somebody looks at a few tuples of each batch. The `drops` are the drop
+    boxes by which load is shed.
     """
 
     rows: int | None = None
     paused: bool = False
     until: int = 0
     taps: tuple[str, ...] = ()
+    drops: tuple[Drop, ...] = ()
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""
@@ -32,7 +36,8 @@ class Controls:
     def from_json(cls, content: dict[str, Any]) -> "Controls":
         known = {field.name for field in fields(cls)}
         given = {name: value for name, value in content.items() if name in known}
-        return cls(**{**given, "taps": tuple(given.get("taps", ()))})
+        drops = tuple(Drop(**drop) for drop in given.get("drops", ()))
+        return cls(**{**given, "taps": tuple(given.get("taps", ())), "drops": drops})
 
 
 @dataclass(frozen=True)

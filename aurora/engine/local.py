@@ -12,6 +12,7 @@ from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.state import Changes, State, Stored
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
+from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source
@@ -93,6 +94,7 @@ class LocalRun:
         self.outputs: dict[str, list[Train]] = {name: [] for name, _ in plan.outputs}
         self.counts: dict[str, BoxCounts] = {}
         self.rejects: list[tuple[str, Reject]] = []
+        self.drops: tuple[Drop, ...] = ()
         self._number = 0
         self._places: dict[str, Cursor] = {}
 
@@ -128,7 +130,7 @@ class LocalRun:
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:
         """Runs one batch: trains of the inputs, each read by a task of its own. Gives what came out."""
-        batch = _Batch(self.plan, self.buckets, moment)
+        batch = _Batch(self.plan, self.buckets, moment, self.drops)
         for name, train in trains:
             batch.run(0, 0, {Port(name): [train]}, State())
         stored = {}
@@ -151,6 +153,7 @@ class LocalRun:
     def restarted(self) -> "LocalRun":
         """A run that goes on from here as another process would: it has the plan, the bytes and the places."""
         later = LocalRun(self.plan, self.buckets)
+        later.drops = self.drops
         later.stored = dict(self.stored)
         later.now, later.ended, later._number, later._places = (
             self.now,
@@ -177,8 +180,9 @@ class LocalRun:
 class _Batch:
     """Trains on their way through the stages of one batch."""
 
-    def __init__(self, plan: Plan, buckets: int, moment: Moment) -> None:
+    def __init__(self, plan: Plan, buckets: int, moment: Moment, drops: tuple[Drop, ...]) -> None:
         self.plan = plan
+        self.drops = drops
         self.buckets = buckets
         self.moment = moment
         self.waiting: dict[tuple[int, int], dict[Entry | Port, list[Train]]] = {}
@@ -186,7 +190,7 @@ class _Batch:
         self.counts: dict[str, BoxCounts] = {}
 
     def run(self, number: int, bucket: int, arrived: dict[Entry | Port, list[Train]], state: State) -> None:
-        here, counts = run_stage(self.plan, number, arrived, state, self.moment, bucket == 0)
+        here, counts = run_stage(self.plan, number, arrived, state, self.moment, bucket == 0, self.drops)
         if number:
             check_buckets(self.plan, number, here, bucket, self.buckets)
         for name, count in counts.items():

@@ -4,7 +4,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import split
+from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
 from aurora.engine.plan import Entry, Plan
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
@@ -51,6 +52,7 @@ def run_stage(
     state: State,
     moment: Moment,
     primary: bool = True,
+    drops: Sequence[Drop] = (),
 ) -> tuple[dict[Port | Entry, Train], dict[str, BoxCounts]]:
     """Calls every box of the stage once; gives the streams that were made here (and in stage 0 the inputs), and how far
     the clocks of later stages have come.
@@ -61,6 +63,9 @@ def run_stage(
     # Streams by the port where they were made, and those from earlier stages by their entry.
     here: dict[Port | Entry, Train] = {key: _join_trains(trains) for key, trains in arrived.items() if trains}
     counts: dict[str, BoxCounts] = {}
+    dropping = find_drops(drops)
+    for port in [key for key in here if isinstance(key, Port)] if dropping else ():
+        here[port] = _shed(plan, port, here[port], dropping, counts)
     relations = state.within(RELATIONS)
     reached = Reached(plan, number, here, state)
     for box, wires, clocks in zip(stage.boxes, stage.wiring, stage.clocks, strict=True):
@@ -84,12 +89,26 @@ def run_stage(
             state.bytes(own),
             turn.discarded,
         )
-        for port, train in outputs.items():
-            here[Port(box.name, port)] = train
+        for name, train in outputs.items():
+            made = Port(box.name, name)
+            here[made] = _shed(plan, made, train, dropping, counts) if dropping else train
     if any(box.operator.traits.relations for box in stage.boxes):
         counts[f"relations of stage {number}"] = BoxCounts(state=state.bytes(RELATIONS))
-    made: dict[Port | Entry, Train] = {port: train for port, train in here.items() if isinstance(port, Port)}
-    return {**made, **reached.find_leaving(made, primary)}, counts
+    given: dict[Port | Entry, Train] = {port: train for port, train in here.items() if isinstance(port, Port)}
+    return {**given, **reached.find_leaving(given, primary)}, counts
+
+
+def _shed(
+    plan: Plan, port: Port, train: Train, dropping: Mapping[str, list[Drop]], counts: dict[str, BoxCounts]
+) -> Train:
+    """What the drop boxes of a stream let through; what they leave out is counted by the name of the stream."""
+    if (own := dropping.get(str(port))) is None:
+        return train
+    left, number = drop_tuples(train, plan.schemas[port], own)
+    if number:
+        # A stream of a box is not counted where the box is: its name has the port in it, or is that of an input.
+        counts.setdefault(str(port), BoxCounts()).discarded[SHED] += number
+    return left
 
 
 class Reached:

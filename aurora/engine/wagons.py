@@ -16,6 +16,7 @@ import pyarrow as pa
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
+from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.sinks.sink import StagingSink, stage_train
@@ -108,9 +109,10 @@ class Job:
                 shown = train.slice(max(len(train) - TAPPED, 0), TAPPED)
                 yield Wagon(label, SINKS, Lane.TAPS, name.encode() + b"\0" + shown.to_bytes())
 
-    def moments(self, stage: int, moment: Moment, taps: Iterable[str] = ()) -> Iterator[Wagon]:
-        """The moment for each bucket of a stage; behind the last stage, once, for the sinks."""
-        payload = _json({"now": moment.now, "before": moment.before, "end": moment.end, "taps": list(taps)})
+    def moments(self, stage: int, moment: Moment, controls: Controls | None = None) -> Iterator[Wagon]:
+        """The moment and its controls for each bucket of a stage; behind the last stage, once, for the sinks."""
+        told = {"now": moment.now, "before": moment.before, "end": moment.end}
+        payload = _json({**told, "controls": (controls or Controls()).to_json()})
         if stage >= len(self.plan.stages):
             yield Wagon(0, SINKS, Lane.MOMENT, payload)
         else:
@@ -118,11 +120,11 @@ class Job:
                 yield Wagon(label, stage, Lane.MOMENT, payload)
 
 
-def read_moment(payload: bytes) -> tuple[Moment, tuple[str, ...]]:
-    """The moment of a batch, and the streams that somebody looks at."""
+def read_moment(payload: bytes) -> tuple[Moment, Controls]:
+    """The moment of a batch, and its controls."""
     content = json.loads(payload)
-    taps = tuple(content.pop("taps"))
-    return Moment(**content), taps
+    controls = Controls.from_json(content.pop("controls"))
+    return Moment(**content), controls
 
 
 def read_tap(payload: bytes) -> tuple[str, Train]:

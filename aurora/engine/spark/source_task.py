@@ -24,12 +24,14 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
         places = Wagon(0, SINKS, Lane.PLACES, json.dumps(task.places).encode())
         said = {**task.controls.to_json(), "behind": task.behind}
         controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(said).encode())
-        yield to_arrow([*job.moments(1, task.moment, task.controls.taps), places, controls])
+        yield to_arrow([*job.moments(1, task.moment, task.controls), places, controls])
         return
     name, schema = job.plan.inputs[task.input]
     portion = task.piece.read(schema)
     train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
-    here, counts = run_stage(job.plan, 0, {Port(name): [train]}, State(), task.moment)
+    here, counts = run_stage(
+        job.plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops
+    )
     wagons = list(job.load_wagons(0, here, counts, task.label))
     wagons += job.tap_wagons(0, here, task.controls.taps, task.label)
     if portion.rejects:

@@ -11,6 +11,7 @@ from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
+from aurora.engine.controls import Controls
 from aurora.engine.plan import Entry
 from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
@@ -29,7 +30,7 @@ def make_stop(
 ) -> Iterator[pd.DataFrame]:
     """`rows` are the wagons of the bucket `label`, `values` Spark's map of its state."""
     moment: Moment | None = None
-    taps: tuple[str, ...] = ()
+    controls = Controls()
     arrived: dict[Entry | Port, list[Train]] = {}
     leaving: list[Wagon] = []
     for frame in rows:
@@ -37,7 +38,7 @@ def make_stop(
             if stage != number:
                 leaving.append(Wagon(label, int(stage), int(lane), payload))
             elif lane == Lane.MOMENT:
-                moment, taps = read_moment(payload)
+                moment, controls = read_moment(payload)
             else:
                 arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
     if moment is None:
@@ -47,17 +48,18 @@ def make_stop(
     store = SparkStore(values, os.path.join(job.scratch, f"{number}-{label}"))
     state = State(store)
     primary = label == labels(job.buckets)[0]
-    here, counts = run_stage(job.plan, number, arrived, state, moment, primary)
+    here, counts = run_stage(job.plan, number, arrived, state, moment, primary, controls.drops)
     if not moment.end:
         # Nothing comes after the end.
         store.write(state.changes())
     arrived.clear()
     onward = (
         wagon
-        for wagon in job.moments(number + 1, moment, taps)
+        for wagon in job.moments(number + 1, moment, controls)
         if (primary if wagon.stage == SINKS else wagon.bucket == label)
     )
-    loaded = chain(job.load_wagons(number, here, counts, label), job.tap_wagons(number, here, taps, label))
+    shown = job.tap_wagons(number, here, controls.taps, label)
+    loaded = chain(job.load_wagons(number, here, counts, label), shown)
     yield from _frames(chain(leaving, loaded, onward))
 
 

@@ -1,0 +1,77 @@
+"""Load shedding at work: tuples of a stream that are left out, the same ones whenever a batch is run."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Mask, Train
+
+__all__ = ["SHED", "WHOLE", "Drop", "drop_tuples", "find_drops"]
+
+# Why a tuple was left out, as the counts of what was discarded call it.
+SHED = "shed"
+WHOLE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A drop box on a stream: so many `millionths` of its tuples are left out, or of those that meet `where`.
+
+    Which ones follows from their arrival numbers: a batch that is run again leaves out the same.
+    """
+
+    stream: str
+    millionths: int = WHOLE
+    where: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def find_drops(drops: Sequence[Drop]) -> dict[str, list[Drop]]:
+    """The drop boxes of each stream."""
+    found: dict[str, list[Drop]] = {}
+    for drop in drops:
+        found.setdefault(drop.stream, []).append(drop)
+    return found
+
+
+def drop_tuples(train: Train, schema: Schema, drops: Sequence[Drop]) -> tuple[Train, int]:
+    """The train without what its drop boxes leave out, and how many tuples that is."""
+    left = train
+    for drop in drops:
+        if len(left):
+            left = left.filter(~_chosen(left, schema, drop))
+    return left, len(train) - len(left)
+
+
+def _chosen(train: Train, schema: Schema, drop: Drop) -> Mask:
+    lot = _draw_lots(train.keys, zlib.crc32(drop.stream.encode()))
+    chosen: Mask = lot < np.uint64(drop.millionths)
+    if drop.where is not None:
+        chosen &= _parse(drop.where, schema).matches(train.rows)
+    return chosen
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str, schema: Schema) -> Expression:
+    return Expression.parse(text, schema, "a drop box")
+
+
+def _draw_lots(keys: Ints, salt: int) -> npt.NDArray[np.uint64]:
+    """A number below a million for each tuple, evenly spread, that follows from its place in the stream alone."""
+    mixed = np.full(keys.shape[1], salt, np.uint64)
+    for line in keys:
+        # The finisher of SplitMix64, once for each line of the keys.
+        mixed ^= line.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed % np.uint64(WHOLE)

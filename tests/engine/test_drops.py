@@ -1,0 +1,90 @@
+"""Drop boxes: which tuples they leave out, and that a batch that is run again leaves out the same."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from aurora import Memory, from_text
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
+from aurora.engine.controls import Controls
+from aurora.engine.drops import SHED, WHOLE, Drop, drop_tuples
+from aurora.engine.local import LocalRun
+from aurora.engine.plan import plan_network
+
+SCHEMA = Schema.parse("Sid int, Time int")
+NETWORK = """
+network: counts
+inputs: {reports: {schema: "Sid int, Time int"}}
+boxes:
+  even: {filter: ["Sid % 2 = 0"], from: reports}
+  count: {aggregate: {N: "count(*)"}, from: even, size: 10, order: {on: Time, group_by: [Sid]}}
+outputs:
+  counts: {from: count}
+  odd: {from: even.rest}
+"""
+
+
+def make_train(rows: int, first: int = 0) -> Train:
+    batch = pa.record_batch(
+        {"Sid": np.arange(rows, dtype=np.int32) % 8, "Time": np.arange(rows, dtype=np.int32) // 8},
+        SCHEMA.arrow(),
+    )
+    return Train(batch, np.zeros(rows, np.int64), (first + 2 * np.arange(rows))[None])
+
+
+@pytest.mark.parametrize("millionths", [0, 1000, 250_000, 990_000, WHOLE])
+def test_the_share_is_kept_to(millionths: int) -> None:
+    left, number = drop_tuples(make_train(100_000), SCHEMA, [Drop("reports", millionths)])
+    assert len(left) + number == 100_000
+    assert abs(number / 100_000 - millionths / WHOLE) < 0.005
+
+
+def test_a_tuple_is_chosen_by_its_place_however_the_stream_is_cut() -> None:
+    whole, drop = make_train(1000), [Drop("reports", 400_000)]
+    pieces = [drop_tuples(whole.slice(start, 77), SCHEMA, drop)[0] for start in range(0, 1000, 77)]
+    assert Train.concat(pieces).rows == drop_tuples(whole, SCHEMA, drop)[0].rows
+
+
+def test_a_larger_share_takes_what_a_smaller_one_took_and_streams_differ() -> None:
+    train = make_train(1000)
+    few, many, other = (
+        set(drop_tuples(train, SCHEMA, [drop])[0].keys[0].tolist())
+        for drop in (Drop("reports", 200_000), Drop("reports", 500_000), Drop("even.1", 500_000))
+    )
+    assert many < few and other != many
+
+
+def test_only_what_meets_the_condition_is_left_out() -> None:
+    left, number = drop_tuples(make_train(800), SCHEMA, [Drop("reports", WHOLE, "Sid >= 2 AND Sid < 4")])
+    assert number == 200 and set(left.rows["Sid"].to_pylist()) == {0, 1, 4, 5, 6, 7}
+
+
+def run(drops: tuple[Drop, ...], cuts: list[int], buckets: int = 2) -> LocalRun:
+    made = LocalRun(plan_network(from_text(NETWORK)), buckets)
+    made.drops = drops
+    rows = make_train(4000).rows
+    made.read({"reports": Memory.of(SCHEMA, rows)}, cuts)
+    return made
+
+
+def test_a_run_sheds_on_any_stream_and_counts_it() -> None:
+    whole = run((), [700])
+    shed = run((Drop("even.1", 300_000), Drop("even.rest", 500_000)), [700])
+    dropped = {
+        stream: count.discarded[SHED] for stream, count in shed.counts.items() if SHED in count.discarded
+    }
+    assert set(dropped) == {"even.1", "even.rest"}
+    assert len(shed.rows("odd")) == len(whole.rows("odd")) - dropped["even.rest"]
+    counted = sum(row["N"] for row in shed.rows("counts"))
+    assert counted == sum(row["N"] for row in whole.rows("counts")) - dropped["even.1"]
+
+
+def test_a_batch_that_is_run_again_sheds_the_same() -> None:
+    first = run((Drop("reports", 500_000),), [500, 900])
+    assert first.rows("odd") == run((Drop("reports", 500_000),), [500, 900], buckets=3).rows("odd")
+
+
+def test_drops_ride_in_the_controls() -> None:
+    controls = Controls(drops=(Drop("reports", 10), Drop("even.1", WHOLE, "Sid = 1")))
+    assert Controls.from_json(controls.to_json()) == controls
