@@ -15,19 +15,20 @@ class Controls:
     """Under what a batch is made. A batch that is run again obeys its own, whatever has been set since.
 
     `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
-    first `until` ones. Of the streams in `taps` somebody looks at a few tuples of each batch. The `drops` are the drop
-    boxes by which load is shed.
+    first `until` ones; while it is `held`, none at all: others go first. Of the streams in `taps` somebody looks at a
+    few tuples of each batch. The `drops` are the drop boxes by which load is shed.
     """
 
     rows: int | None = None
     paused: bool = False
     until: int = 0
+    held: bool = False
     taps: tuple[str, ...] = ()
     drops: tuple[Drop, ...] = ()
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""
-        return not self.paused or made < self.until
+        return not self.held and (not self.paused or made < self.until)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

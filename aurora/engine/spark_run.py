@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -37,12 +37,18 @@ from aurora.engine.totals import Totals
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
-__all__ = ["Result", "SparkRun", "start_run"]
+__all__ = ["Result", "SparkRun", "Stop", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
+
+
+class Stop(Protocol):
+    """What says that a run is to stop: an event, or what is like one."""
+
+    def is_set(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -144,11 +150,16 @@ class SparkRun:
         return "paused" if self._controls.paused else "running"
 
     @property
+    def controls(self) -> Controls:
+        """Those that were set last."""
+        return self._controls
+
+    @property
     def totals(self) -> Totals:
         """What all batches have done so far, those of earlier runs included."""
         return self._result.totals if self._result is not None else self._commits.totals
 
-    def wait(self, stop: threading.Event | None = None) -> Result:
+    def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped; `stop` stops it, too."""
         while self._active() and not (stop is not None and stop.is_set()):
             self._ended.wait(LOOK)
@@ -189,6 +200,12 @@ class SparkRun:
                 self.pause()
             made = max(self._answer(), self._controls.until)
             self._order(replace(self._controls, until=made + batches))
+
+    def hold(self, held: bool) -> None:
+        """Makes no batch behind the one under way, for others go first; or goes on. Does not wait for it."""
+        with self._ordering:
+            if held != self._controls.held and self.state != "stopped":
+                self._order(replace(self._controls, held=held))
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""

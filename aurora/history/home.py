@@ -63,6 +63,11 @@ class Home:
         return self.folder / "rejects.csv"
 
     @property
+    def deferred(self) -> Path:
+        """Of the part of the network that may wait."""
+        return self.folder / "deferred"
+
+    @property
     def points(self) -> Path:
         return self.folder / "points"
 

@@ -24,7 +24,7 @@ def last_status(home: Home) -> dict[str, Any]:
 
 def _points(home: Home) -> dict[str, Any]:
     found = {}
-    for path in sorted(home.points.glob(f"*/{DESCRIPTION}")):
+    for path in sorted(home.points.glob(f"[!#]*/{DESCRIPTION}")):
         log, told = Log(str(path.parent)), json.loads(path.read_text(encoding="utf-8"))
         try:
             published, first = log.published(), log.first()

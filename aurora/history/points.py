@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
@@ -135,6 +136,13 @@ class Points:
     def register(self, name: str, reader: str, row: int) -> None:
         note_reader(self._folders[name], reader, row)
 
+    def register_part(self, reader: str, names: Iterable[str], fresh: bool) -> None:
+        """The part of the network that takes these points needs all that it has not noted to have taken."""
+        for number, name in enumerate(names):
+            own = reader_name(reader, number)
+            if fresh or not os.path.exists(os.path.join(self._folders[name], READERS, own)):
+                note_reader(self._folders[name], own, 0)
+
     def register_missing(self, notes: Iterable[QueryNote]) -> None:
         """A query whose note of what it needs was lost, in a power cut say, needs all from where it began."""
         for note in notes:
@@ -153,12 +161,15 @@ class Points:
         for folder in self._folders.values():
             place = os.path.join(folder, READERS)
             for name in os.listdir(place) if os.path.isdir(place) else []:
-                if name not in but:
+                # No query has a name that begins like this: it is a part of the network itself.
+                if name not in but and not name.startswith("#"):
                     self.remove_reader(name)
 
     def status(self) -> dict[str, dict[str, Any]]:
         found = {}
         for name, log in self._logs.items():
+            if name.startswith(ARC):
+                continue
             published, first = log.published(), log.first()
             found[name] = {
                 "rows": published.rows - first,

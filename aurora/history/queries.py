@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.paths import Read, Written, check_places
 from aurora.engine.settings import Settings
@@ -20,7 +21,18 @@ from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_q
 from aurora.network.network import Network
 from aurora.network.text import to_text
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "check_sinks"]
+
+
+def check_sinks(query: Network, sinks: Mapping[str, Any], reads: Sequence[Read], home: Home) -> None:
+    """A query, or a part of the network, may write neither to what the network reads nor into its home."""
+    writes = []
+    for name, address in sinks.items():
+        if name in query.outputs and isinstance(address, str):
+            place = open_sink(name, address, query.schema(query.outputs[name].port)).place
+            writes += [] if place is None else [Written(f"sink {name}", place)]
+    check_places(reads, writes)
+    check_places([], [*writes, Written("the home", os.path.join(home.folder, ""))])
 
 
 class Queries:
@@ -45,7 +57,7 @@ class Queries:
         }
         self.schemas: dict[str, Schema] = {
             **{name: network.inputs[name].schema for name in self._stored},
-            **points.schemas,
+            **{name: schema for name, schema in points.schemas.items() if not name.startswith(ARC)},
         }
         self._attached: dict[str, AttachedQuery] = {}
         # Those that could not be started, and why.
@@ -64,7 +76,7 @@ class Queries:
         name = name or query.name.replace(" ", "-")
         check_name(name)
         check_query(query.checked(), self.schemas)
-        self._check_sinks(query, sinks)
+        check_sinks(query, sinks, self._reads, self._home)
         with self._changing:
             self._check_new(name)
             try:
@@ -127,16 +139,6 @@ class Queries:
         with self._changing, ExitStack() as last:
             for query in self._attached.values():
                 last.callback(query.stop)
-
-    def _check_sinks(self, query: Network, sinks: Mapping[str, Any]) -> None:
-        """A query may write neither to what the network reads nor into its home."""
-        writes = []
-        for name, address in sinks.items():
-            if name in query.outputs and isinstance(address, str):
-                place = open_sink(name, address, query.schema(query.outputs[name].port)).place
-                writes += [] if place is None else [Written(f"sink {name}", place)]
-        check_places(self._reads, writes)
-        check_places([], [*writes, Written("the home", os.path.join(self._home.folder, ""))])
 
     def _check_known(self, name: str) -> None:
         if name not in self._attached and name not in self._refused:

@@ -26,7 +26,7 @@ from aurora.network.network import Network
 from aurora.network.points import Point, Stored
 from aurora.network.text import from_text
 
-__all__ = ["AttachedQuery", "QueryStatus", "check_query", "parse_query", "read_query"]
+__all__ = ["AttachedQuery", "QueryStatus", "align", "check_query", "parse_query", "read_query"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class AttachedQuery:
             for name, start in note.starts.items()
             if network.inputs[name].static
         }
-        aligned = self._sources if len(self._sources) < 2 else _align(home, self._sources)
+        aligned = self._sources if len(self._sources) < 2 else align(home, self._sources)
         self._fault: str | None = None
         self._run: SparkRun | None = None
         self._told = threading.Event()
@@ -147,7 +147,7 @@ class AttachedQuery:
         )
 
 
-def _align(home: Home, sources: Mapping[str, PointSource]) -> dict[str, AlignedPoint]:
+def align(home: Home, sources: Mapping[str, PointSource]) -> dict[str, AlignedPoint]:
     """Several points give their tuples in the order in which they arrived in the network."""
     together = Together(tuple(sources.values()), str(home.points))
     return {name: AlignedPoint(together, index) for index, name in enumerate(sources)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from aurora.adapt.deferral import split_network
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import find_reads
 from aurora.engine.paths import Read
@@ -18,11 +19,13 @@ from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.answers import answers
 from aurora.history.control import ControlServer
+from aurora.history.deferred import READER, Deferred
 from aurora.history.home import Home
+from aurora.history.parts import Parts, Turns, watch_turns
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
-from aurora.history.queries import Queries
+from aurora.history.queries import Queries, check_sinks
 from aurora.history.query import QueryStatus
 from aurora.history.status import describe_run
 from aurora.history.stored import Progress
@@ -64,18 +67,27 @@ def start(
             held.callback(home.release)
             home.open()
             home.checkpoint.mkdir(exist_ok=True)
-        points = Points(network, home, sinks)
+        split = None if home is None or not settings.defer else split_network(network, sinks)
+        urgent = network if split is None else split.urgent
+        points = Points(urgent, home, sinks)
         if home is not None and not settings.fresh:
             points.register_missing(home.notes())
+        arcs = [] if split is None else [point.name for point in split.arcs.values()]
+        if split is not None:
+            points.register_part(READER, arcs, settings.fresh)
         own = _settings(settings, home)
         folder = home.stored if home is not None else _scratch(held)
         sources = prepare_stored(network, sources, folder, storing)
+        reads = find_reads(network, sources)
+        if split is not None and home is not None:
+            check_sinks(split.later, sinks, reads, home)
+        turns = None if split is None else Turns(split, settings.batch)
         main = start_run(
             points.with_outputs(),
-            sources,
-            {**sinks, **points.sinks()},
+            {name: source for name, source in sources.items() if name in urgent.inputs},
+            {**{name: sink for name, sink in sinks.items() if name in urgent.outputs}, **points.sinks()},
             own,
-            points.watched(watch),
+            points.watched(watch if turns is None else watch_turns(turns, watch)),
             shared=home is not None,
         )
         held.callback(_stop_quietly, main)
@@ -85,7 +97,14 @@ def start(
             home.forget_points(but=points.schemas)
         points.describe()
         points.note_passed(main.totals.behind)
-        running = Running(network, main, list(sinks), own, home, points, find_reads(network, sources))
+        deferred = None
+        if split is not None and home is not None:
+            # Where logs were begun anew, what was noted of their readers is gone.
+            points.register_part(READER, arcs, fresh=False)
+            deferred = Deferred(split, home, points, sources, sinks, own)
+            held.callback(_stop_quietly, deferred)
+        parts = Parts(main, deferred, turns)
+        running = Running(network, parts, list(sinks), own, home, points, reads)
         running._held.push(held.pop_all())
     return running
 
@@ -95,9 +114,9 @@ def _scratch(held: ExitStack) -> str:
     return held.enter_context(TemporaryDirectory(prefix="aurora-stored-", ignore_cleanup_errors=True))
 
 
-def _stop_quietly(main: SparkRun) -> None:
+def _stop_quietly(part: SparkRun | Deferred) -> None:
     with suppress(Exception):
-        main.stop()
+        part.stop()
 
 
 def _settings(settings: Settings, home: Home | None) -> Settings:
@@ -113,7 +132,7 @@ class Running:
     def __init__(
         self,
         network: Network,
-        main: SparkRun,
+        parts: Parts,
         sinks: Collection[str],
         settings: Settings,
         home: Home | None,
@@ -122,7 +141,8 @@ class Running:
     ) -> None:
         self._network = network
         self._sinks = sinks
-        self._main = main
+        self._parts = parts
+        self._main = parts.main
         self._settings = settings
         self._home = home
         self._points = points
@@ -133,7 +153,7 @@ class Running:
         self._held = ExitStack()
         self._server: ControlServer | None = None
         if home is not None:
-            self._queries = Queries(network, main, settings, home, points, reads)
+            self._queries = Queries(network, parts.main, settings, home, points, reads)
             try:
                 self._queries.take_up_all()
                 self._server = ControlServer(home, answers(self))
@@ -149,8 +169,9 @@ class Running:
     def wait(self, stop: threading.Event | None = None) -> Result:
         """Waits until the input ends or the run is stopped, and until the queries have worked through the end."""
         try:
-            if self._main.wait(stop).ended:
+            if self._parts.wait(stop).ended:
                 self._end()
+                self._parts.wait_for_later(stop)
                 if self._queries is not None:
                     self._queries.wait(stop)
             return self.stop()
@@ -162,10 +183,8 @@ class Running:
     def stop(self) -> Result:
         """Ends the network and its queries, with the batches under way left to the next run; gives what it did."""
         try:
-            result = self._main.stop()
-            if result.ended:
-                self._end()
-            return result
+            # The arcs end before the part behind them is stopped, and the points once both have.
+            return self._parts.stop(self._end)
         finally:
             self._close()
 
@@ -197,14 +216,14 @@ class Running:
 
     def pause(self) -> None:
         """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
-        self._main.pause()
+        self._parts.pause()
 
     def resume(self) -> None:
-        self._main.resume()
+        self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
         """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
-        self._main.step(batches)
+        self._parts.step(batches)
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
@@ -215,7 +234,7 @@ class Running:
         return self._main.batches()
 
     def statistics(self) -> Statistics:
-        return self._main.statistics()
+        return self._parts.statistics()
 
     def status(self) -> dict[str, Any]:
         """All figures as plain data: what `aurora status --json` prints."""
@@ -234,7 +253,7 @@ class Running:
             return open_point(self._home, name).last(last, where)[0]
         rows: pa.RecordBatch | None = None
         while rows is None and self.state == "running":
-            rows, _ = self._main.look(name)
+            rows, _ = self._parts.look(name, 0)
             threading.Event().wait(0.05 if rows is None else 0)
         if rows is None:
             raise AuroraError(f"nothing passes on {name}: the network is {self.state}")
@@ -243,7 +262,7 @@ class Running:
 
     def look(self, stream: str, after: int = 0) -> tuple[pa.RecordBatch | None, int]:
         """Some tuples of a stream as they pass, from the next batch on; those behind number `after`, and the last's."""
-        return self._main.look(stream, after)
+        return self._parts.look(stream, after)
 
     def schema(self, point: str) -> Schema:
         """What the tuples of a point, view or stored set have: the schema for an input of a query."""

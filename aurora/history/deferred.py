@@ -1,0 +1,121 @@
+"""The part of a network whose outputs may wait: a Spark query of its own, fed by the points between the two parts."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.adapt.deferral import Split
+from aurora.engine.settings import Settings
+from aurora.engine.spark.session import QUERY_POOL
+from aurora.engine.spark_run import Result, Stop, start_run
+from aurora.engine.statistics import BatchReport, Statistics
+from aurora.history.home import Home
+from aurora.history.point_source import PointSource, reader_name
+from aurora.history.points import Points
+from aurora.history.query import align
+
+__all__ = ["READER", "Deferred"]
+
+# As whom it reads the points.
+READER = "#later"
+# A batch takes this share of the shortest good zone, so that it is never long in the way.
+SHARE = 0.25
+
+
+class Deferred:
+    """It takes what waits at the arcs, unless it is held; its rows and their order are the same as ever.
+
+    `failed` is set when it ends by a fault, which is then the fault of the whole network.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        home: Home,
+        points: Points,
+        sources: Mapping[str, Any],
+        sinks: Mapping[str, Any],
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.network = split.later
+        self.sinks = [name for name in sinks if name in split.later.outputs]
+        self._sources: dict[str, PointSource] = {}
+        for number, (name, point) in enumerate(split.arcs.items()):
+            log = points.log(point.name)
+            self._sources[name] = PointSource(
+                log.folder, 0, reader_name(READER, number), mark=log.published().mark
+            )
+        tables = {name: sources[name] for name, entry in split.later.inputs.items() if entry.static}
+        streams = self._sources if len(self._sources) < 2 else align(home, self._sources)
+        own = replace(
+            settings,
+            checkpoint=str(home.deferred / "checkpoint"),
+            rejects=f"csv:{home.deferred / 'rejects.csv'}",
+            batch_seconds=min(1.0, SHARE * split.zone),
+        )
+        home.deferred.mkdir(exist_ok=True)
+        self.failed = threading.Event()
+        self._clock = clock
+        self._held = False
+        # When the last batch ended, and how late its last row was, in seconds.
+        self._last = clock(), 0.0
+        chosen = {name: sinks[name] for name in self.sinks}
+        self._run = start_run(split.later, {**streams, **tables}, chosen, own, self._note, pool=QUERY_POOL)
+        threading.Thread(target=self._wait, name="deferred part", daemon=True).start()
+
+    def _wait(self) -> None:
+        try:
+            self._run.wait()
+        except Exception:
+            # Whoever stops it hears of it.
+            self.failed.set()
+
+    def _note(self, report: BatchReport) -> None:
+        delays = [min(each.samples) for each in report.delays.values() if each.samples]
+        self._last = self._clock(), min(delays, default=1000 * self._last[1]) / 1000
+
+    def find_age(self) -> float:
+        """For how long what waits at the arcs has been under way, about, in seconds."""
+        when, late = self._last
+        return self._clock() - when + late
+
+    @property
+    def held(self) -> bool:
+        return self._held
+
+    def hold(self, held: bool) -> None:
+        """From its next batch on its trains wait, or go on. Does not wait for the batch under way."""
+        if held != self._held and self._run.state != "stopped":
+            self._held = held
+            self._run.hold(held)
+
+    def waiting(self) -> int:
+        """The tuples at all arcs that it has not taken yet."""
+        return sum(self.waiting_at().values())
+
+    def waiting_at(self) -> dict[str, int]:
+        """The same for each input."""
+        places = self._run.totals.places
+        return {
+            name: source.there() - int(places.get(name, {"row": 0})["row"])
+            for name, source in self._sources.items()
+        }
+
+    def wait(self, stop: Stop | None = None) -> Result:
+        """Until it has worked through points that have ended."""
+        self.hold(False)
+        return self._run.wait(stop)
+
+    def stop(self) -> Result:
+        return self._run.stop()
+
+    def statistics(self) -> Statistics:
+        return self._run.statistics()
+
+    def look(self, stream: str, after: int) -> tuple[pa.RecordBatch | None, int]:
+        return self._run.look(stream, after)

@@ -1,0 +1,198 @@
+"""A network at work in one part or in two: one that cannot wait, and one that waits while the first is pressed."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.adapt.deferral import ARC, Split
+from aurora.adapt.turns import Standing, must_hold
+from aurora.engine.spark_run import Result, SparkRun, Stop
+from aurora.engine.statistics import BatchReport, Delays, Statistics
+from aurora.errors import AuroraError
+from aurora.history.deferred import Deferred
+from aurora.network.network import Network
+from aurora.network.qos import Graph
+
+__all__ = ["Parts", "Turns", "watch_turns"]
+
+# Between two looks at whose turn it is, in seconds, while no batch ends.
+TICK = 0.25
+# The urgent part is idle when no batch of it has ended for so many seconds.
+IDLE = 1.0
+# So many times the longest train may wait at the arcs; then the urgent part waits as well.
+BOUND = 32
+
+
+class _Either:
+    """Set when one of several is."""
+
+    def __init__(self, *stops: Stop | None) -> None:
+        self._stops = [stop for stop in stops if stop is not None]
+
+    def is_set(self) -> bool:
+        return any(stop.is_set() for stop in self._stops)
+
+
+class Turns:
+    """After every batch of the urgent part: whether the other one goes on."""
+
+    def __init__(self, split: Split, longest: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._urgent, self._later = _find_graphs(split.urgent), _find_graphs(split.later)
+        self._bound = BOUND * longest
+        self._clock = clock
+        self._late = 0.0
+        self._reported = self._took = 0.0
+        self.paused = False
+
+    def note(self, report: BatchReport) -> None:
+        """A batch of the urgent part is done: what is late at any of its ends, the arcs among them, is late at all."""
+        now = self._clock()
+        self._took, self._reported = now - self._reported if self._reported else 0.0, now
+        self._late = max((_find_most(delays) for delays in report.delays.values()), default=0.0)
+
+    def decide(self, main: SparkRun, deferred: Deferred) -> None:
+        waiting = deferred.waiting()
+        main.hold(waiting > (self._bound / 2 if main.controls.held else self._bound))
+        if self.paused:
+            deferred.hold(True)
+            return
+        # Without a batch for a while there is nothing to do that would be urgent.
+        idle = self._clock() - self._reported > max(2 * self._took, IDLE)
+        age = deferred.find_age() if waiting else 0.0
+        urgent = [Standing(graph, self._late) for graph in self._urgent]
+        later = [Standing(graph, age) for graph in self._later]
+        deferred.hold(not idle and must_hold(deferred.held, urgent, later))
+
+
+def _find_graphs(network: Network) -> list[Graph]:
+    """The latency graphs of the outputs."""
+    worth = [output.qos for output in network.outputs.values() if output.qos is not None]
+    return [qos.latency for qos in worth if qos.latency is not None]
+
+
+def _find_most(delays: Delays) -> float:
+    """The 99th percentile, in seconds."""
+    return float(np.quantile(delays.samples, 0.99)) / 1000 if delays.samples else 0.0
+
+
+class Parts:
+    """What the run of a network is to its user, in however many parts it runs."""
+
+    def __init__(self, main: SparkRun, deferred: Deferred | None, turns: Turns | None) -> None:
+        self.main = main
+        self.deferred = deferred
+        self._turns = turns
+        self._over = threading.Event()
+        if deferred is not None:
+            threading.Thread(target=self._tick, name="turns", daemon=True).start()
+
+    def _tick(self) -> None:
+        assert self.deferred is not None and self._turns is not None
+        while not self._over.wait(TICK) and self.main.state != "stopped":
+            self._turns.decide(self.main, self.deferred)
+
+    def wait(self, stop: Stop | None) -> Result:
+        """Until the input has ended, or `stop` is set; what waits at the arcs is left."""
+        if self.deferred is None:
+            return self.main.wait(stop)
+        return self.main.wait(_Either(stop, self.deferred.failed))
+
+    def wait_for_later(self, stop: Stop | None) -> None:
+        """Until what waits at the arcs, which have ended, is worked through."""
+        if self.deferred is not None:
+            self._over.set()
+            self.deferred.wait(stop)
+
+    def stop(self, end: Callable[[], None]) -> Result:
+        """Ends both parts; the first fault is that of the network. Calls `end` if its input has ended."""
+        self._over.set()
+        try:
+            result = self.main.stop()
+            if result.ended:
+                end()
+        finally:
+            later = None if self.deferred is None else self.deferred.stop()
+        return result if later is None else _merge_results(result, later)
+
+    def pause(self) -> None:
+        if self._turns is not None and self.deferred is not None:
+            self._turns.paused = True
+            self.deferred.hold(True)
+        self.main.pause()
+
+    def resume(self) -> None:
+        self._go_on()
+        self.main.resume()
+
+    def step(self, batches: int) -> None:
+        self._go_on()
+        self.main.step(batches)
+
+    def _go_on(self) -> None:
+        if self._turns is not None and self.deferred is not None:
+            self._turns.paused = False
+            self.deferred.hold(False)
+
+    def look(self, stream: str, after: int) -> tuple[pa.RecordBatch | None, int]:
+        try:
+            return self.main.look(stream, after)
+        except AuroraError:
+            box = stream.rpartition(".")[0]
+            if self.deferred is None or not {stream, box} & self.deferred.network.boxes.keys():
+                raise
+            return self.deferred.look(stream, after)
+
+    def statistics(self) -> Statistics:
+        seen = self.main.statistics()
+        return seen if self.deferred is None else _merge(seen, self.deferred.statistics())
+
+    def waiting(self) -> dict[str, int]:
+        """The tuples that wait at each arc between the parts, by the stream."""
+        if self.deferred is None:
+            return {}
+        return {name.removeprefix(ARC): rows for name, rows in self.deferred.waiting_at().items()}
+
+
+def _merge(seen: Statistics, later: Statistics) -> Statistics:
+    """The figures of both parts; the batches and inputs are those of the urgent one."""
+
+    def both(name: str) -> dict[str, object]:
+        first, second = getattr(seen, name), getattr(later, name)
+        own = {key: value for key, value in first.items() if not key.startswith(ARC)}
+        return {**own, **second}
+
+    names = ("rows", "taken", "given", "nanoseconds", "states", "output_rates", "latency", "delays")
+    return replace(seen, **{name: both(name) for name in names})  # type: ignore[arg-type]
+
+
+def _merge_results(result: Result, later: Result) -> Result:
+    totals = result.totals.copy()
+    totals.rows.update(later.totals.rows)
+    for name in [name for name in totals.rows if name.startswith(ARC)]:
+        del totals.rows[name]
+    for box, reasons in later.totals.discarded.items():
+        totals.discarded.setdefault(box, type(reasons)()).update(reasons)
+    ended = result.ended and later.ended
+    totals.end = ended
+    return Result(
+        totals,
+        max(result.seconds, later.seconds),
+        ended,
+        result.already and later.already,
+        result.goes_on or later.goes_on,
+    )
+
+
+def watch_turns(turns: Turns, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
+    """A watch of the urgent part that also notes how late it is."""
+
+    def told(report: BatchReport) -> None:
+        turns.note(report)
+        if watch is not None:
+            watch(report)
+
+    return told
