@@ -21,6 +21,7 @@ from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, 
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import TAPPED, Lane, output_lane, read_moment, read_tap
+from aurora.engine.work import sum_work
 from aurora.errors import AuroraError
 
 __all__ = ["Commits"]
@@ -68,6 +69,7 @@ class Commits:
         rows, arrived = self._write(batch, by_lane, totals)
         rejected = rows.pop(REJECTS_SINK, 0)
         counts = [json.loads(payload) for payload in by_lane.get(Lane.COUNTS, [])]
+        reads = [json.loads(payload) for payload in by_lane.get(Lane.READS, [])]
         for count in counts:
             totals.add(count)
         totals.rows.update(rows)
@@ -103,6 +105,7 @@ class Commits:
                     _delays(rows, arrived),
                     _shown(by_lane.get(Lane.TAPS, [])),
                     totals.behind,
+                    sum_work(counts, reads, said["waiting"], said["took"]),
                 )
             )
 

@@ -29,17 +29,25 @@ CLOCKS = "=="
 
 @dataclass
 class BoxCounts:
-    """What one call of a box did: tuples in and out, nanoseconds, bytes of state, tuples left out by reason."""
+    """What one call of a box did: tuples in and out, nanoseconds, bytes of state, tuples left out by reason.
+
+    `ports` are the tuples that it gave at each of its ports.
+    """
 
     taken: int = 0
-    given: int = 0
+    ports: Counter[str] = field(default_factory=Counter)
     nanoseconds: int = 0
     state: int = 0
     discarded: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def given(self) -> int:
+        """Tuples out, at all ports."""
+        return self.ports.total()
+
     def add(self, other: "BoxCounts") -> None:
         self.taken += other.taken
-        self.given += other.given
+        self.ports.update(other.ports)
         self.nanoseconds += other.nanoseconds
         self.state += other.state
         self.discarded.update(other.discarded)
@@ -84,7 +92,7 @@ def run_stage(
         outputs = _call_box(box, inputs, turn)
         counts[box.name] = BoxCounts(
             sum(map(len, inputs)),
-            sum(len(train) for train in outputs.values()),
+            Counter({port: len(train) for port, train in outputs.items()}),
             time.perf_counter_ns() - started,
             state.bytes(own),
             turn.discarded,

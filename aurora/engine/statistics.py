@@ -13,6 +13,7 @@ import pyarrow as pa
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.controls import Controls
 from aurora.engine.totals import Totals
+from aurora.engine.work import Work
 
 __all__ = ["BatchReport", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals", "sum_up"]
 
@@ -50,7 +51,8 @@ class BatchReport:
 
     `taken` are the tuples that each box has had since the beginning, `seconds` those since this run started. `states`
     are the bytes that each box keeps, `delays` how long the rows of each output were under way, `shown` some tuples of
-    the streams that somebody looks at, `behind` an arrival number that is larger than all so far.
+    the streams that somebody looks at, `behind` an arrival number that is larger than all so far, `work` what this
+    batch did and cost, box by box.
     """
 
     batch: int
@@ -66,6 +68,7 @@ class BatchReport:
     delays: dict[str, Delays] = field(default_factory=dict)
     shown: dict[str, pa.RecordBatch] = field(default_factory=dict, repr=False, compare=False)
     behind: int = 0
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Lane(IntEnum):
     PLACES = -5
     CONTROLS = -6
     TAPS = -7
+    READS = -8
     OUTPUTS = -10
 
 
@@ -171,6 +172,7 @@ def _counts(count: BoxCounts) -> dict[str, Any]:
     return {
         "taken": count.taken,
         "given": count.given,
+        "ports": dict(count.ports),
         "nanoseconds": count.nanoseconds,
         "state": count.state,
         "discarded": dict(count.discarded),

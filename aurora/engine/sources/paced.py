@@ -15,6 +15,7 @@ from aurora.engine.sources.source import (
     Portion,
     Source,
     forget_before,
+    rows_waiting,
     source_identity,
 )
 from aurora.errors import AuroraError
@@ -82,12 +83,24 @@ class PacedSource:
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         began = cursor["began"] or self.clock()
-        due = int((self.clock() - began) * self.rate / 1000) + 1 if self.wait else cursor["row"] + rows
+        due = self._due(began) if self.wait else cursor["row"] + rows
         if due <= cursor["row"]:
             return cursor
         reached = self.source.advance(cursor["source"], min(rows, due - cursor["row"]))
         notice = {NOTICE: reached[NOTICE]} if NOTICE in reached and reached != cursor["source"] else {}
         return {"row": reached["row"], "source": reached, "began": began} | notice
+
+    def waiting(self, cursor: Cursor) -> int | None:
+        """Those that are due; without waiting for the clock, those of the source."""
+        left = rows_waiting(self.source, cursor["source"])
+        if not self.wait or not cursor["began"]:
+            return left if not self.wait else 0
+        due = max(self._due(cursor["began"]) - int(cursor["row"]), 0)
+        return due if left is None else min(due, left)
+
+    def _due(self, began: int) -> int:
+        """How many rows should have come by now."""
+        return int((self.clock() - began) * self.rate / 1000) + 1
 
     def finished(self, cursor: Cursor) -> bool:
         return self.source.finished(cursor["source"])

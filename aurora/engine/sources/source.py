@@ -21,6 +21,7 @@ __all__ = [
     "moved",
     "noticed",
     "notices",
+    "rows_waiting",
     "source_identity",
 ]
 
@@ -65,8 +66,9 @@ class Piece(Protocol):
 class Source(Protocol):
     """What a network may read from; one of your own is given to `run` as an object.
 
-    It may have two methods more: `identity() -> str`, what tells it from other sources, so that a run does not go on
-    with another one; and `forget(cursor)`, called when nothing before that place will be asked for again.
+    It may have three methods more: `identity() -> str`, what tells it from other sources, so that a run does not go on
+    with another one; `forget(cursor)`, called when nothing before that place will be asked for again; and
+    `waiting(cursor) -> int`, how many rows there are behind that place by now, about.
     """
 
     @property
@@ -100,6 +102,13 @@ def forget_before(source: Source, cursor: Cursor) -> None:
     forget = getattr(source, "forget", None)
     if callable(forget):
         forget(cursor)
+
+
+def rows_waiting(source: Source, cursor: Cursor) -> int | None:
+    """How many rows lie behind a place by now, about; None where the source does not say."""
+    ask = getattr(source, "waiting", None)
+    found = ask(cursor) if callable(ask) else None
+    return None if found is None else int(found)
 
 
 def moved(before: Cursor, after: Cursor) -> bool:

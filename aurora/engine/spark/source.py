@@ -68,6 +68,8 @@ class Admission:
             "end": False,
             "length": 0,
             "rows": 0,
+            "took": None,
+            "waiting": {},
             "controls": Controls().to_json(),
         }
 
@@ -104,11 +106,18 @@ class Admission:
             "end": end,
             "length": length,
             "rows": rows,
+            "took": took,
+            "waiting": self._waiting(places),
             "controls": controls.to_json(),
         }
 
     def _advance(self, places: "dict[str, Cursor]", length: int) -> "dict[str, Cursor]":
         return {name: source.advance(places[name], length) for name, source in self.sources.items()}
+
+    def _waiting(self, places: "dict[str, Cursor]") -> dict[str, int | None]:
+        from aurora.engine.sources.source import rows_waiting
+
+        return {name: rows_waiting(source, places[name]) for name, source in self.sources.items()}
 
     def _length(self, start: dict[str, Any], controls: Controls, took: int | None, live: bool) -> int:
         if controls.rows is not None:
@@ -123,7 +132,8 @@ class Admission:
 @dataclass(frozen=True)
 class Task(InputPartition):
     """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places, and the
-    number `behind` all that the batch brings forth."""
+    number `behind` all that the batch brings forth, the milliseconds that the batch before `took`, and how many rows of
+    each input are left `waiting`."""
 
     moment: "Moment"
     wall: int
@@ -134,6 +144,8 @@ class Task(InputPartition):
     piece: "Piece | None" = None
     places: "dict[str, Cursor] | None" = None
     behind: int = 0
+    took: int | None = None
+    waiting: "dict[str, int | None] | None" = None
 
 
 class Stopwatch:
@@ -203,7 +215,18 @@ class TrainReader(DataSourceStreamReader):
         admission = self._admission.open()
         moment = Moment(end["now"], start["number"], end["end"])
         controls = Controls.from_json(end["controls"])
-        tasks = [Task(moment, end["wall"], controls, places=end["inputs"], behind=end["number"])]
+        tasks = [
+            Task(
+                moment,
+                end["wall"],
+                controls,
+                places=end["inputs"],
+                behind=end["number"],
+                # An offset of an earlier version says neither.
+                took=end.get("took"),
+                waiting=end.get("waiting", {}),
+            )
+        ]
         # What needs no stage on its way to the sinks is spread over all of them.
         marks = labels(admission.buckets)
         for index, (name, source) in enumerate(admission.sources.items()):

@@ -1,6 +1,7 @@
 """A task of the source: reads its piece, runs the boxes without state, and loads trains for the buckets."""
 
 import json
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,22 +23,30 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     """`inputs` is the number of inputs that take turns."""
     if task.piece is None:
         places = Wagon(0, SINKS, Lane.PLACES, json.dumps(task.places).encode())
-        said = {**task.controls.to_json(), "behind": task.behind}
+        said = {
+            **task.controls.to_json(),
+            "behind": task.behind,
+            "took": task.took,
+            "waiting": task.waiting,
+        }
         controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(said).encode())
         yield to_arrow([*job.moments(1, task.moment, task.controls), places, controls])
         return
     name, schema = job.plan.inputs[task.input]
+    started = time.perf_counter_ns()
     portion = task.piece.read(schema)
     train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
+    took = time.perf_counter_ns() - started
     here, counts = run_stage(
         job.plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops
     )
     wagons = list(job.load_wagons(0, here, counts, task.label))
     wagons += job.tap_wagons(0, here, task.controls.taps, task.label)
+    read = {"input": name, "rows": len(train), "nanoseconds": took}
+    wagons.append(Wagon(task.label, SINKS, Lane.READS, json.dumps(read).encode()))
     if portion.rejects:
         wagons.append(Wagon(task.label, SINKS, Lane.REJECTS, _rejects(name, portion)))
-    if wagons:
-        yield to_arrow(wagons)
+    yield to_arrow(wagons)
 
 
 def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:

@@ -1,0 +1,85 @@
+"""The figures of a network: what each box costs and gives, what comes in and goes out, and what belongs to no box."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures"]
+
+
+@dataclass(frozen=True)
+class BoxFigures:
+    """`cost`: seconds of one core for each tuple taken; `selectivity`: tuples given at each port for each tuple taken;
+    `rate`: tuples taken a second; `waiting`: tuples that wait in front of it."""
+
+    cost: float
+    selectivity: Mapping[str, float]
+    rate: float
+    waiting: int = 0
+
+    def gives(self, port: str) -> float:
+        """Tuples a second at a port, now."""
+        return self.rate * self.selectivity.get(port, 0.0)
+
+
+@dataclass(frozen=True)
+class InputFigures:
+    """`rate`: rows read a second; `cost`: seconds of one core to read a row.
+
+    `waiting` are the rows that have come and are not read yet, None where nobody knows; `growth` is by how many they
+    become more in a second. Only a `live` input falls behind: a stored file waits.
+    """
+
+    rate: float
+    cost: float
+    waiting: int | None = None
+    growth: float = 0.0
+    live: bool = False
+
+
+@dataclass(frozen=True)
+class OutputFigures:
+    """`rate`: rows a second; `latency`: seconds that the median row was under way, and the slowest in a hundred; None
+    while no row comes."""
+
+    rate: float
+    latency: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All of a network, by name; what was never measured is not there.
+
+    A batch of n rows takes `fixed` + n x (costs of boxes and of reading + `per_row`) seconds of one core, shared by the
+    `cores`. `train` is how many rows, of all inputs, a batch has had lately.
+    """
+
+    boxes: Mapping[str, BoxFigures] = field(default_factory=dict)
+    inputs: Mapping[str, InputFigures] = field(default_factory=dict)
+    outputs: Mapping[str, OutputFigures] = field(default_factory=dict)
+    fixed: float = 0.0
+    per_row: float = 0.0
+    cores: int = 1
+    train: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Rows read a second, of all inputs."""
+        return sum(read.rate for read in self.inputs.values())
+
+    def seconds(self, rows: float) -> float:
+        """How long a batch of so many rows takes, mixed as they come now."""
+        return (self.fixed + rows * self.row_cost) / self.cores
+
+    @property
+    def row_cost(self) -> float:
+        """Seconds of one core that a row, mixed as they come now, costs on its whole way."""
+        if not self.rate:
+            return self.per_row
+        boxes = sum(box.cost * box.rate for box in self.boxes.values())
+        reading = sum(read.cost * read.rate for read in self.inputs.values())
+        return self.per_row + (boxes + reading) / self.rate
+
+    def capacity(self, longest: float) -> float:
+        """Rows a second, mixed as they come now, that can be taken for good where a batch takes `longest` seconds."""
+        free = max(longest * self.cores - self.fixed, 0.0)
+        return free / longest / self.row_cost if self.row_cost else float("inf")

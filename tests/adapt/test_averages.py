@@ -1,0 +1,111 @@
+"""Moving averages, with the seconds of the run as an argument."""
+
+import json
+
+import pytest
+
+from aurora.adapt.averages import COLD, Averages
+from aurora.adapt.trips import Trip, fit_trips
+from tests.adapt.batches import batch
+
+
+def test_costs_selectivities_and_rates() -> None:
+    averages = Averages()
+    for number in range(10):
+        averages = averages.add(batch(number, number + 1.0, 1000, given={"1": 0.3, "rest": 0.7}, took=0.5))
+    found = averages.figures(cores=2)
+    assert found.boxes["over"].cost == pytest.approx(2e-6)
+    assert found.boxes["over"].selectivity == pytest.approx({"1": 0.3, "rest": 0.7})
+    assert found.boxes["over"].rate == found.inputs["r"].rate == pytest.approx(1000)
+    assert found.outputs["far"].rate == pytest.approx(300)
+    assert found.inputs["r"].cost == pytest.approx(1e-6)
+    assert found.train == 1000
+
+
+def test_what_is_new_counts_more() -> None:
+    averages = Averages()
+    for number in range(30):
+        averages = averages.add(batch(number, number + 1.0, 1000, given={"1": 0.1}))
+    for number in range(30, 50):
+        averages = averages.add(batch(number, number + 1.0, 1000, box=8e-6, given={"1": 0.9}))
+    found = averages.figures(1).boxes["over"]
+    assert found.selectivity["1"] == pytest.approx(0.9, abs=0.1) and found.cost == pytest.approx(
+        8e-6, rel=0.1
+    )
+
+
+def test_who_is_quiet_has_no_rate_and_keeps_its_figures() -> None:
+    averages = Averages()
+    for number in range(5):
+        averages = averages.add(batch(number, number + 1.0, 1000))
+    before = averages.figures(1).boxes["over"]
+    for number in range(5, 5000):
+        averages = averages.add(batch(number, number * 10.0, 0))
+    after = averages.figures(1, now=50_100.0).boxes["over"]
+    assert after.cost == before.cost and after.selectivity == before.selectivity
+    assert after.rate == pytest.approx(0, abs=1e-3)
+    assert averages.figures(1, now=1e7).boxes["over"].rate == 0
+
+
+def test_the_first_batches_hardly_count() -> None:
+    averages = Averages().add(batch(0, 5.0, 10, box=0.3))
+    assert averages.figures(1).boxes["over"].cost == pytest.approx(0.3), "there is nothing better yet"
+    averages = averages.add(batch(1, 6.0, 1000)).add(batch(2, 7.0, 1000))
+    assert averages.figures(1).boxes["over"].cost < 2e-6 + COLD * 0.3
+
+
+def test_the_next_run_begins_with_what_the_last_one_knew() -> None:
+    averages = Averages()
+    for number in range(10):
+        averages = averages.add(batch(number, number + 1.0, 1000 * number, took=0.4 + number / 100))
+    again = Averages.from_json(json.loads(json.dumps(averages.to_json())))
+    before, after = averages.figures(2), again.figures(2)
+    assert after.boxes == before.boxes and (after.fixed, after.per_row) == (before.fixed, before.per_row)
+    assert after.train == before.train
+    again = again.add(batch(10, 1.0, 1000, took=3.0))
+    assert again.trips == averages.trips, "the batch before this one was another run's"
+
+
+def test_how_long_a_batch_took_is_told_by_the_next_one() -> None:
+    averages = Averages()
+    for number, (rows, took) in enumerate([(1, 9.0), (2, 9.0), (100, 9.0), (200, 0.1), (300, 0.2), (0, 0.3)]):
+        averages = averages.add(batch(number, number + 1.0, rows, took=took))
+    assert [(trip.rows, trip.seconds) for trip in averages.trips] == [(100, 0.1), (200, 0.2), (300, 0.3)]
+
+
+def test_rows_that_wait_grow() -> None:
+    averages = Averages()
+    for number in range(20):
+        averages = averages.add(batch(number, number + 1.0, 1000, waiting=number * 300))
+    found = averages.figures(1, live=["r"]).inputs["r"]
+    assert found.waiting == 5700 and found.growth == pytest.approx(300, rel=0.1) and found.live
+
+
+@pytest.mark.parametrize(
+    "trips", [[], [Trip(100, 1.0, 0.1)], [Trip(100, 1.0, 0.1)] * 40, [Trip(0, 0.4, 0.0)] * 3]
+)
+def test_few_or_equal_batches_show_no_line(trips: list[Trip]) -> None:
+    found = fit_trips(trips, cores=2)
+    assert found.fixed <= 0.8 and found.per_row >= 0
+    if trips and trips[0].rows:
+        whole = found.fixed + 100 * (found.per_row + 0.1 / 100)
+        assert whole == pytest.approx(2 * 1.0), "a batch of them takes what it took"
+
+
+def test_a_line_never_falls_and_never_begins_below_nothing() -> None:
+    falling = [Trip(n, 2.0 - n / 1000, n * 1e-4) for n in (100, 500, 900)]
+    found = fit_trips(falling, cores=2)
+    assert found.per_row == 0.0 and found.fixed > 0
+    steep = [Trip(n, n / 1000 - 0.05, 0.0) for n in (100, 500, 900)]
+    assert fit_trips(steep, cores=1).fixed == 0.0
+
+
+def test_capacity_is_what_is_left_beside_the_fixed_cost() -> None:
+    averages = Averages()
+    sizes = [1000, 50_000, 20_000, 100_000, 80_000, 10_000, 60_000]
+    for number, (rows, before) in enumerate(zip(sizes, [0, *sizes], strict=False)):
+        averages = averages.add(batch(number, number + 1.0, rows, took=0.5 + before * 5e-6))
+    found = averages.figures(cores=2)
+    assert found.fixed == pytest.approx(1.0) and found.row_cost == pytest.approx(1e-5)
+    assert found.seconds(100_000) == pytest.approx(1.0)
+    assert found.capacity(longest=4.0) == pytest.approx((1 - 0.5 / 4) / 5e-6)
