@@ -1,9 +1,13 @@
 """The figures of a network: what each box costs and gives, what comes in and goes out, and what belongs to no box."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures"]
+__all__ = ["LONGEST", "BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity"]
+
+# A network that falls behind makes its batches longer, because long trains cost less a row; up to so many seconds.
+LONGEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Figures:
     """All of a network, by name; what was never measured is not there.
 
     A batch of n rows takes `fixed` + n x (costs of boxes and of reading + `per_row`) seconds of one core, shared by the
-    `cores`. `train` is how many rows, of all inputs, a batch has had lately.
+    `cores`. `train` is how many rows, of all inputs, a batch has had lately, `most` how many it can have.
     """
 
     boxes: Mapping[str, BoxFigures] = field(default_factory=dict)
@@ -60,6 +64,7 @@ class Figures:
     per_row: float = 0.0
     cores: int = 1
     train: float = 0.0
+    most: float = math.inf
 
     @property
     def rate(self) -> float:
@@ -79,7 +84,19 @@ class Figures:
         reading = sum(read.cost * read.rate for read in self.inputs.values())
         return self.per_row + (boxes + reading) / self.rate
 
-    def capacity(self, longest: float) -> float:
-        """Rows a second, mixed as they come now, that can be taken for good where a batch takes `longest` seconds."""
-        free = max(longest * self.cores - self.fixed, 0.0)
-        return free / longest / self.row_cost if self.row_cost else float("inf")
+    def capacity(self, longest: float = LONGEST) -> float:
+        """Rows a second, mixed as they come now, that can be taken for good: in batches that take `longest` seconds or
+        have the most rows, whichever is less."""
+        return find_capacity(self.fixed / self.cores, self.row_cost / self.cores, longest, self.most)
+
+
+def find_capacity(fixed: float, per_row: float, longest: float = LONGEST, most: float = math.inf) -> float:
+    """Rows a second, where a batch takes `fixed` seconds and `per_row` for each row.
+
+    >>> round(find_capacity(0.4, 1e-6, longest=4.0)), round(find_capacity(0.4, 1e-6, longest=4.0, most=100_000))
+    (900000, 200000)
+    """
+    if per_row <= 0:
+        return math.inf
+    rows = min((longest - fixed) / per_row, most)
+    return rows / (fixed + rows * per_row) if rows > 0 else 0.0

@@ -16,9 +16,9 @@ from aurora.cli.status_table import show_status
 from aurora.engine.sinks.address import absolute_address
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.errors import AuroraError
-from aurora.history.control import ask, is_running
+from aurora.history.control import ask
 from aurora.history.home import Home
-from aurora.history.last_status import last_status
+from aurora.history.last_status import find_status
 from aurora.history.peek import is_point, open_point
 from aurora.network.text import read_network, to_text
 
@@ -38,27 +38,23 @@ def status(
 ) -> None:
     """Show how a running network is doing: inputs, boxes, outputs, points and queries.
 
-    Where no network runs, these are the figures with which it stopped.
+    Where no network runs, these are the figures with which it stopped; while Spark starts, it is starting.
 
     Example: aurora status border-home --watch
     """
     place = Home.of(home)
     place.check_there()
     if not watch:
-        _print_status(_status(place), as_json)
+        _print_status(find_status(place), as_json)
         return
     if as_json or not sys.stdout.isatty():
         while True:
-            _print_status(_status(place), as_json)
+            _print_status(find_status(place), as_json)
             time.sleep(LOOK)
-    with Live(show_status(_status(place)), auto_refresh=False, console=Console()) as live:
+    with Live(show_status(find_status(place)), auto_refresh=False, console=Console()) as live:
         while True:
             time.sleep(LOOK)
-            live.update(show_status(_status(place)), refresh=True)
-
-
-def _status(home: Home) -> dict[str, Any]:
-    return dict(ask(home, "status")) if is_running(home) else last_status(home)
+            live.update(show_status(find_status(place)), refresh=True)
 
 
 def _print_status(found: dict[str, Any], as_json: bool) -> None:

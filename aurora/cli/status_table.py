@@ -16,7 +16,7 @@ def show_status(found: dict[str, Any]) -> Group:
     made = f"{batches:,} {'batch' if batches == 1 else 'batches'}"
     parts: list[Any] = [Text(f"{found['state']}, {made}{rejected}")]
     for title, rows, columns in (
-        ("input", found.get("inputs", {}), {"rows/s": "rate"}),
+        ("input", found.get("inputs", {}), {"rows/s": "rate", "waiting": "waiting"}),
         (
             "box",
             found.get("boxes", {}),
@@ -39,6 +39,7 @@ def show_status(found: dict[str, Any]) -> Group:
     for name, query in found.get("queries", {}).items():
         if query.get("fault"):
             parts.append(Text(f"query {name}: {query['fault']}"))
+    parts += [Text(trouble, style="bold") for trouble in found.get("troubles", [])]
     return Group(*parts)
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from aurora.errors import AuroraError
 
-__all__ = ["Locks", "lock_beside"]
+__all__ = ["Locks", "is_held", "lock_beside"]
 
 
 def lock_beside(place: str) -> Path:
@@ -36,6 +36,11 @@ class Locks:
                 f"{what} cannot be locked: {fault.filename or lock}: {fault.strerror or fault}; choose another path"
             ) from None
 
+    @property
+    def held(self) -> bool:
+        """Whether it has any."""
+        return bool(self._held)
+
     def release(self) -> None:
         while self._held:
             lock, handle = self._held.popitem()
@@ -51,6 +56,25 @@ class Locks:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a process that lives has the lock."""
+    try:
+        holder = int(lock.read_text())
+        os.kill(holder, 0)
+    except (OSError, ValueError):
+        # No file, or that of a run which was killed.
+        return False
+    handle = os.open(lock, os.O_RDWR)
+    try:
+        # The number may be that of another process by now.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def _locked(what: str, lock: Path) -> int:

@@ -18,7 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.query import train_query
-from aurora.engine.settings import Settings
+from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import notices
 from aurora.engine.spark.faults import java_fault, tell_fault
 from aurora.engine.spark.master import check_master
@@ -158,6 +158,20 @@ class SparkRun:
     def totals(self) -> Totals:
         """What all batches have done so far, those of earlier runs included."""
         return self._result.totals if self._result is not None else self._commits.totals
+
+    @property
+    def live(self) -> frozenset[str]:
+        """The inputs whose rows come while the network runs."""
+        sources = self._bound.admission.sources
+        return frozenset(name for name, source in sources.items() if source.live)
+
+    @property
+    def cores(self) -> int:
+        """Those that run the tasks; there may be more tasks than cores on this machine."""
+        context = self._spark.sparkContext
+        if str(context.master).startswith("local"):
+            return min(cores_of(str(context.master)), cores_of(None))
+        return max(int(context.defaultParallelism), 1)
 
     def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped; `stop` stops it, too."""

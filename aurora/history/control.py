@@ -148,6 +148,10 @@ def _connected(home: Home) -> Iterator[socket.socket]:
             with _short(home.socket) as path:
                 connection.connect(path)
         except (FileNotFoundError, ConnectionRefusedError):
+            if home.is_starting:
+                raise AuroraError(
+                    f"the network in {home.folder} is still starting; try again in some seconds"
+                ) from None
             raise AuroraError(
                 f"no network runs in {home.folder}; start it with aurora run NETWORK --home {home.folder}"
             ) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
-from aurora.engine.locks import Locks
+from aurora.engine.locks import Locks, is_held
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
@@ -77,6 +77,16 @@ class Home:
     def query(self, name: str) -> Path:
         return self.folder / "queries" / name
 
+    @property
+    def catalog(self) -> Path:
+        """The moving averages of what boxes cost and give."""
+        return self.folder / "figures.json"
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a run has the home and does not answer yet."""
+        return self._starting.exists() and is_held(self._lock)
+
     def open(self) -> None:
         """Makes the folder, closed to all but its owner, and takes it for this run."""
         if self.folder.exists() and not self.folder.is_dir():
@@ -92,12 +102,20 @@ class Home:
         except OSError as fault:
             raise cannot_write(self.folder, fault) from None
         try:
-            self._locks.take(f"home {self.folder}", self.folder / "lock")
+            self._locks.take(f"home {self.folder}", self._lock)
         except AuroraError as fault:
             raise AuroraError(f"{fault}; to talk to it: aurora status {self.folder}") from None
         self._status.unlink(missing_ok=True)
+        self._starting.touch()
+
+    def note_started(self) -> None:
+        """From now on the run answers."""
+        self._starting.unlink(missing_ok=True)
 
     def release(self) -> None:
+        """Doing it twice, or without having opened it, does no harm."""
+        if self._locks.held:
+            self.note_started()
         self._locks.release()
 
     def check_there(self) -> None:
@@ -147,7 +165,30 @@ class Home:
         except FileNotFoundError:
             totals = Totals.load(self.checkpoint / "committed.json") or Totals()
             found = describe_run(sum_up(totals), list(totals.taken), dict.fromkeys(totals.rows), {}, {})
-        return {**found, "state": "stopped"}
+        return {**found, "state": "starting" if self.is_starting else "stopped"}
+
+    def write_network(self, drawn: dict[str, Any]) -> None:
+        """The boxes and arcs of the network, for whoever wants to see it with its figures."""
+        replace_text(self._network, json.dumps(drawn))
+
+    def read_network(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads(self._network.read_text())
+        except FileNotFoundError:
+            return None
+        return found
+
+    @property
+    def _network(self) -> Path:
+        return self.folder / "network.json"
+
+    @property
+    def _lock(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def _starting(self) -> Path:
+        return self.folder / "starting"
 
     @property
     def _status(self) -> Path:

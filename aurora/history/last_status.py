@@ -3,23 +3,39 @@
 import json
 from typing import Any
 
+from aurora.engine.settings import cores_of
 from aurora.errors import AuroraError
+from aurora.history.catalog import read_averages
+from aurora.history.control import ask, is_running
 from aurora.history.home import Home
 from aurora.history.log import Log
 from aurora.history.peek import DESCRIPTION
+from aurora.history.status import add_figures
 
-__all__ = ["last_status"]
+__all__ = ["find_status", "last_status"]
+
+# Long ago, in seconds: nothing comes in any more, and what a tuple costs is as it was.
+LONG_AGO = 1e9
+
+
+def find_status(home: Home) -> dict[str, Any]:
+    """What a network that runs answers, or what one that does not has left behind."""
+    return dict(ask(home, "status")) if is_running(home) else last_status(home)
 
 
 def last_status(home: Home) -> dict[str, Any]:
-    """The figures of `aurora status`; of a run that was killed, those of its checkpoint, points and queries."""
+    """The figures of `aurora status`; of a run that was killed or starts, those of its checkpoint and its home."""
     found = home.last_status()
     if found.get("points") or found.get("queries"):
         return found
     points = _points(home)
     hidden = {name for name, point in points.items() if not point["view"]}
     outputs = {name: output for name, output in found.get("outputs", {}).items() if name not in hidden}
-    return {**found, "outputs": outputs, "points": points, "queries": _queries(home)}
+    found = {**found, "outputs": outputs, "points": points, "queries": _queries(home)}
+    averages = read_averages(home)
+    if averages.boxes and "arcs" in found and not found["arcs"]:
+        return add_figures(found, averages.figures(cores_of(None), LONG_AGO), [])
+    return found
 
 
 def _points(home: Home) -> dict[str, Any]:

@@ -128,6 +128,9 @@ class PointSource:
     def finished(self, cursor: Cursor) -> bool:
         return Published.read(self.folder).ended and bool(cursor["row"] >= self.there())
 
+    def waiting(self, cursor: Cursor) -> int:
+        return max(self.there() - int(cursor["row"]), 0)
+
     def parts(self) -> list[tuple[Log, int, int]]:
         """Where the rows are: logs that follow each other, in each the first row and how many."""
         own = (self.log, self.first, Published.read(self.folder).rows - self.first)

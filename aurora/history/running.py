@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.adapt.deferral import split_network
+from aurora.adapt.drawing import describe_arcs
+from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import find_reads
 from aurora.engine.paths import Read
@@ -18,6 +20,7 @@ from aurora.engine.spark_run import Result, SparkRun, start_run
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.answers import answers
+from aurora.history.catalog import Catalog
 from aurora.history.control import ControlServer
 from aurora.history.deferred import READER, Deferred
 from aurora.history.home import Home
@@ -27,7 +30,7 @@ from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
 from aurora.history.queries import Queries, check_sinks
 from aurora.history.query import QueryStatus
-from aurora.history.status import describe_run
+from aurora.history.status import add_figures, describe_run
 from aurora.history.stored import Progress
 from aurora.network.network import Network
 
@@ -82,14 +85,19 @@ def start(
         if split is not None and home is not None:
             check_sinks(split.later, sinks, reads, home)
         turns = None if split is None else Turns(split, settings.batch)
+        catalog = Catalog(
+            home, {name: output.qos for name, output in network.outputs.items()}, settings.fresh
+        )
         main = start_run(
             points.with_outputs(),
             {name: source for name, source in sources.items() if name in urgent.inputs},
             {**{name: sink for name, sink in sinks.items() if name in urgent.outputs}, **points.sinks()},
             own,
-            points.watched(watch if turns is None else watch_turns(turns, watch)),
+            points.watched(catalog.watched(watch if turns is None else watch_turns(turns, watch))),
             shared=home is not None,
         )
+        catalog.cores, catalog.live = main.cores, main.live
+        catalog.most = own.batch * sum(not entry.static for entry in network.inputs.values())
         held.callback(_stop_quietly, main)
         if home is not None and settings.fresh:
             # Not before: a run that could not begin has changed nothing.
@@ -104,7 +112,9 @@ def start(
             deferred = Deferred(split, home, points, sources, sinks, own)
             held.callback(_stop_quietly, deferred)
         parts = Parts(main, deferred, turns)
-        running = Running(network, parts, list(sinks), own, home, points, reads)
+        if home is not None:
+            home.write_network(describe_arcs(network))
+        running = Running(network, parts, list(sinks), own, home, points, catalog, reads)
         running._held.push(held.pop_all())
     return running
 
@@ -137,6 +147,7 @@ class Running:
         settings: Settings,
         home: Home | None,
         points: Points,
+        catalog: Catalog,
         reads: Sequence[Read] = (),
     ) -> None:
         self._network = network
@@ -146,6 +157,7 @@ class Running:
         self._settings = settings
         self._home = home
         self._points = points
+        self._catalog = catalog
         self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
@@ -157,6 +169,7 @@ class Running:
             try:
                 self._queries.take_up_all()
                 self._server = ControlServer(home, answers(self))
+                home.note_started()
             except BaseException:
                 self._queries.stop()
                 raise
@@ -204,6 +217,7 @@ class Running:
             last.callback(self._points.settle)
             if self._home is not None:
                 last.callback(self._note_status, self._home)
+            last.callback(self._catalog.save)
             if self._queries is not None:
                 last.callback(self._queries.stop)
             if self._server is not None:
@@ -236,6 +250,15 @@ class Running:
     def statistics(self) -> Statistics:
         return self._parts.statistics()
 
+    def figures(self) -> Figures:
+        """What each box costs and gives, moving averages, and what belongs to no box."""
+        return self._catalog.figures(self.statistics().latency)
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong now: outputs outside their good zone, inputs that fall behind; a sentence each."""
+        return self._catalog.troubles
+
     def status(self) -> dict[str, Any]:
         """All figures as plain data: what `aurora status --json` prints."""
         outputs = {
@@ -245,7 +268,8 @@ class Running:
         }
         queries = {name: asdict(query) for name, query in self.queries().items()}
         seen = self.statistics()
-        return describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
+        told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
+        return add_figures(told, self.figures(), self.troubles)
 
     def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
         """The last rows of a point or view that meet a condition, or the latest tuples that pass on a stream."""

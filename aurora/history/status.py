@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aurora.adapt.figures import BoxFigures, Figures
 from aurora.engine.statistics import Statistics
 from aurora.network.qos import Qos
 
-__all__ = ["describe_run"]
+__all__ = ["add_figures", "describe_run"]
 
 
 def describe_run(
@@ -33,7 +34,60 @@ def describe_run(
         "points": points,
         "queries": queries,
         "controls": seen.controls.to_json(),
+        "arcs": {},
+        "overhead": {"batch_ms": None, "row_us": None},
+        "cores": None,
+        "capacity": None,
+        "troubles": [],
     }
+
+
+def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> dict[str, Any]:
+    """The same with the moving averages: of boxes, inputs, arcs, and of what belongs to no box."""
+    known = {name: box for name, box in figures.boxes.items() if name in told["boxes"]}
+    measured = figures.fixed > 0 or figures.per_row > 0
+    return {
+        **told,
+        "boxes": {**told["boxes"], **{name: told["boxes"][name] | _box(box) for name, box in known.items()}},
+        "inputs": {
+            name: {
+                "rate": told["inputs"].get(name, {}).get("rate", 0.0),
+                "waiting": read.waiting,
+                "growth": round(read.growth, 1),
+                "cost_us": _micro(read.cost),
+            }
+            for name, read in figures.inputs.items()
+        },
+        "arcs": {
+            **{name: {"rate": round(read.rate, 1), "waiting": 0} for name, read in figures.inputs.items()},
+            **{
+                f"{name}.{port}": {"rate": round(box.gives(port), 1), "waiting": 0}
+                for name, box in known.items()
+                for port in box.selectivity
+            },
+        },
+        "overhead": {
+            "batch_ms": round(figures.fixed * 1000, 1) if measured else None,
+            "row_us": _micro(figures.per_row) if measured else None,
+        },
+        "cores": figures.cores,
+        "capacity": round(figures.capacity()) if measured and figures.row_cost else None,
+        "troubles": troubles,
+    }
+
+
+def _box(box: BoxFigures) -> dict[str, Any]:
+    return {
+        "cost_us": _micro(box.cost),
+        "selectivity": round(sum(box.selectivity.values()), 6),
+        "ports": {port: round(share, 6) for port, share in box.selectivity.items()},
+        "rate": round(box.rate, 1),
+        "waiting": box.waiting,
+    }
+
+
+def _micro(seconds: float) -> float:
+    return round(seconds * 1e6, 4)
 
 
 def _describe_box(name: str, seen: Statistics) -> dict[str, Any]:
@@ -43,6 +97,8 @@ def _describe_box(name: str, seen: Statistics) -> dict[str, Any]:
         "given": given,
         "cost_us": round(seen.nanoseconds.get(name, 0) / taken / 1000, 4) if taken else None,
         "selectivity": round(given / taken, 6) if taken else None,
+        "ports": {},
+        "rate": 0.0,
         "state_bytes": seen.states.get(name, 0),
         "waiting": 0,
     }

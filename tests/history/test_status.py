@@ -15,6 +15,8 @@ from aurora.history.status import describe_run
 
 TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
 
+MORE = {"seconds", "rejected", "arcs", "overhead", "cores", "capacity", "troubles"}
+
 
 def test_the_fields_are_those_of_the_contract() -> None:
     seen = Statistics(
@@ -34,15 +36,17 @@ def test_the_fields_are_those_of_the_contract() -> None:
     )
     found = describe_run(seen, ["over", "idle"], {"far": None, "near": None}, {"recent": {}}, {"near": {}})
     assert json.loads(json.dumps(found)) == {**found, "controls": {**found["controls"], "taps": ["over.1"]}}
-    assert found.keys() == TOP | {"seconds", "rejected"}
+    assert found.keys() == TOP | MORE
     assert (found["state"], found["batch"], found["rejected"]) == ("paused", 3, 2)
     assert found["inputs"] == {"r": {"rate": 3.3, "waiting": None}}
     assert found["boxes"] == {
         "over": {
-            "taken": 10, "given": 7, "cost_us": 5.0, "selectivity": 0.7, "state_bytes": 12, "waiting": 0
+            "taken": 10, "given": 7, "cost_us": 5.0, "selectivity": 0.7, "state_bytes": 12, "waiting": 0,
+            "ports": {}, "rate": 0.0,
         },
         "idle": {
-            "taken": 0, "given": 0, "cost_us": None, "selectivity": None, "state_bytes": 0, "waiting": 0
+            "taken": 0, "given": 0, "cost_us": None, "selectivity": None, "state_bytes": 0, "waiting": 0,
+            "ports": {}, "rate": 0.0,
         },
     }  # fmt: skip
     assert found["outputs"]["far"] == {

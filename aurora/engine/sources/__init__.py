@@ -7,6 +7,7 @@
 - csv_records: what a record of CSV is; records: where records end; headers: the first line; lines: pieces of lines
 - parse: records into Arrow; careful: where some are bad; reasons: why; hints: what may be wrong all the same
 - spool: lines that cannot be asked for again; receivers: threads that take them from a socket or a pipe
+- left: how many lines wait, about
 - parquet, parquet_piece: Parquet files, and the part that a task reads
 - memory, stored: rows in memory, and many of them through a file; paced: any source by the clock
 """

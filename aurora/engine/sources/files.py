@@ -9,6 +9,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.csv_records import Csv, Split
 from aurora.engine.sources.folder import FileList
 from aurora.engine.sources.hints import missing_fields
+from aurora.engine.sources.left import lines_left
 from aurora.engine.sources.lines import Form, Head, Style, check_flat, cut_lines, read_head
 from aurora.engine.sources.records import NOTHING, scan
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
@@ -189,6 +190,12 @@ class LineFiles:
             cursor["file"] >= len(files)
             or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._text(files[-1]).size())
         )
+
+    def waiting(self, cursor: Cursor) -> int | None:
+        files = self._files.known()
+        if any(map(is_packed, files[cursor["file"] :])):
+            return None
+        return lines_left(files, cursor["file"], cursor["byte"], cursor["line"])
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         if not moved(start, end):

@@ -69,6 +69,9 @@ class Memory:
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["row"] >= self.rows.num_rows and cursor.get("moment", 0) >= len(self.moments))
 
+    def waiting(self, cursor: Cursor) -> int:
+        return max(int(self.rows.num_rows) - int(cursor["row"]), 0)
+
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))
         places = range(start["row"], end["row"], share)

@@ -95,6 +95,14 @@ class ParquetFiles:
     def finished(self, cursor: Cursor) -> bool:
         return not self.follow and bool(cursor["file"] >= len(self._files.known()))
 
+    def waiting(self, cursor: Cursor) -> int:
+        """Files that nobody has opened yet are taken to be like the others."""
+        files = self._files.known()[cursor["file"] :]
+        known = [self._known[path].rows for path in files if path in self._known]
+        seen = [file.rows for file in self._known.values()]
+        others = (len(files) - len(known)) * (sum(seen) / len(seen) if seen else 0)
+        return max(sum(known) + round(others) - int(cursor["offset"]), 0)
+
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         if not moved(start, end):
             # What the cursor tells of files that were passed is about an earlier batch.

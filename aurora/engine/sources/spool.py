@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.hints import missing_fields
+from aurora.engine.sources.left import lines_in
 from aurora.engine.sources.lines import Form, Style, cut_lines, read_head
 from aurora.engine.sources.records import scan
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
@@ -190,6 +191,9 @@ class SpooledLines:
 
     def finished(self, cursor: Cursor) -> bool:
         return self._ended() and cursor["byte"] >= self._text.size()
+
+    def waiting(self, cursor: Cursor) -> int:
+        return lines_in(self._text.size() - cursor["byte"], cursor["byte"], cursor["line"])
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))

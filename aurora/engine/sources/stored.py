@@ -55,6 +55,9 @@ class StoredMemory:
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["row"] >= self.count and cursor.get("moment", 0) >= len(self.moments))
 
+    def waiting(self, cursor: Cursor) -> int:
+        return max(self.count - int(cursor["row"]), 0)
+
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))
         places = range(start["row"], end["row"], share)

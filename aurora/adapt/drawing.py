@@ -1,0 +1,126 @@
+"""A network drawn with its figures: its boxes and arcs as plain data, and as text beside what was measured."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aurora.network.network import Network
+
+__all__ = ["describe_arcs", "draw_figures"]
+
+HEADER = ("", "tuples/s", "us/tuple", "work", "")
+# Columns of numbers stand to the right.
+RIGHT = (1, 2, 3)
+
+
+def describe_arcs(network: Network) -> dict[str, Any]:
+    """The boxes in the order in which tuples pass them, and where each takes its tuples from."""
+    return {
+        "name": network.name,
+        "inputs": [name for name, entry in network.inputs.items() if not entry.static],
+        "boxes": [
+            {"name": box.name, "kind": box.kind, "from": [str(port) for port in box.inputs]}
+            for box in network.boxes.values()
+        ],
+        "outputs": {name: str(output.port) for name, output in network.outputs.items()},
+    }
+
+
+def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """The network with the figures of `aurora status`: a line for each input, box and output."""
+    boxes, inputs = status["boxes"], status["inputs"]
+    whole = _work(status)
+    rows: list[tuple[str, ...]] = [HEADER]
+    for name in drawn["inputs"]:
+        found = inputs.get(name, {})
+        rate, cost = _rate(status, name), found.get("cost_us")
+        waits = found.get("waiting")
+        note = "" if waits is None else f"{waits:,} waiting"
+        rows.append((f"input {name}", _number(rate), _number(cost), _share(rate, cost, whole), note))
+    for box in drawn["boxes"]:
+        found = boxes.get(box["name"], {})
+        rate, cost = found.get("rate"), found.get("cost_us")
+        label = f"{box['kind']} {box['name']} <- {', '.join(box['from'])}"
+        rows.append(
+            (label, _number(rate), _number(cost), _share(rate, cost, whole), _gives(found.get("ports")))
+        )
+    for name, port in drawn["outputs"].items():
+        found = status["outputs"].get(name, {})
+        rows.append((f"output {name} <- {port}", _number(found.get("rate")), "", "", _quality(found)))
+    lines = [f"network {drawn['name']}: {status['state']}, {status['batch']:,} batches", "", *_align(rows)]
+    return "\n".join([*lines, *_overhead(status, whole), *status.get("troubles", [])])
+
+
+def _work(status: Mapping[str, Any]) -> float:
+    """Microseconds of one core that a second of the network takes, batches left aside."""
+    parts = [(box.get("rate"), box["cost_us"]) for box in status["boxes"].values()]
+    parts += [(_rate(status, name), read.get("cost_us")) for name, read in status["inputs"].items()]
+    own = status["overhead"]["row_us"] or 0.0
+    arrived = sum(_rate(status, name) or 0.0 for name in status["inputs"])
+    return sum((rate or 0.0) * (cost or 0.0) for rate, cost in parts) + own * arrived
+
+
+def _rate(status: Mapping[str, Any], name: str) -> float | None:
+    found = status["arcs"].get(name, {}).get("rate")
+    return None if found is None else float(found)
+
+
+def _overhead(status: Mapping[str, Any], whole: float) -> list[str]:
+    row, batch = status["overhead"]["row_us"], status["overhead"]["batch_ms"]
+    if row is None:
+        return ["", "too few batches so far to tell what belongs to no box"]
+    rate = sum(_rate(status, name) or 0.0 for name in status["inputs"])
+    share = _share(rate, row, whole)
+    lines = [
+        "",
+        f"beside the boxes: {_number(row)} us for each row read{f', {share} of the work' if share else ''}, and "
+        f"{batch / status['cores'] / 1000:.2f} s for each batch",
+    ]
+    if status["capacity"] is not None:
+        lines.append(
+            f"it could take about {_round(status['capacity']):,} rows/s as they come now, on {status['cores']} cores"
+        )
+    return lines
+
+
+def _gives(ports: Mapping[str, float] | None) -> str:
+    if not ports:
+        return ""
+    if len(ports) == 1:
+        return f"gives {_number(next(iter(ports.values())))}"
+    return "gives " + ", ".join(f"{_number(share)} at {port}" for port, share in ports.items())
+
+
+def _quality(found: Mapping[str, Any]) -> str:
+    told = [
+        f"{label} {found[key]:.3g} s"
+        for label, key in (("p50", "latency_p50"), ("p99", "latency_p99"))
+        if found.get(key) is not None
+    ]
+    told += [f"utility {found['utility']:.3g}"] if found.get("utility") is not None else []
+    return ", ".join(told)
+
+
+def _share(rate: float | None, cost: float | None, whole: float) -> str:
+    return f"{100 * rate * cost / whole:.0f}%" if rate and cost and whole else ""
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.3g}"
+
+
+def _round(value: float) -> int:
+    """To three figures."""
+    return int(float(f"{value:.3g}"))
+
+
+def _align(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in RIGHT else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

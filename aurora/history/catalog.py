@@ -1,0 +1,100 @@
+"""The figures of a network that runs: taken batch by batch, kept in its home, and told where something is wrong."""
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from aurora.adapt.averages import Averages
+from aurora.adapt.figures import Figures
+from aurora.adapt.troubles import Noticed, look_at, notice
+from aurora.engine.controls import replace_text
+from aurora.engine.statistics import BatchReport, Delays
+from aurora.history.home import Home
+from aurora.network.qos import Qos
+
+__all__ = ["Catalog", "read_averages"]
+
+# Between two notes in the home, in seconds.
+EVERY = 5.0
+
+
+class Catalog:
+    """Called with each batch. Without a home the figures last as long as the run.
+
+    `graphs` are those of the outputs; `cores`, the `live` inputs and the `most` rows of a batch are known once the
+    network runs.
+    """
+
+    def __init__(
+        self,
+        home: Home | None,
+        graphs: Mapping[str, Qos | None],
+        fresh: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._home = home
+        self._graphs = graphs
+        self._clock = clock
+        self.cores, self.most = 1, math.inf
+        self.live: Collection[str] = ()
+        self.averages = Averages() if home is None or fresh else read_averages(home)
+        self._noticed = Noticed()
+        # The moment at which the seconds of the run began, and the one of the last note.
+        self._began = self._saved = clock()
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong now, a sentence each."""
+        return self._noticed.troubles
+
+    def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
+        """As they are now; the latency of the outputs is measured by the run."""
+        found = self.averages.figures(self.cores, self._clock() - self._began, self.live, latency)
+        return replace(found, most=self.most)
+
+    def take(self, report: BatchReport) -> None:
+        self._began = self._clock() - report.seconds
+        self.averages = self.averages.add(report)
+        delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
+        looks = look_at(self.averages.figures(self.cores, live=self.live), self._graphs, delays)
+        self._noticed = notice(self._noticed, looks)
+        for text in self._noticed.told:
+            logging.getLogger("aurora").warning(text)
+        if self._clock() - self._saved >= EVERY:
+            self.save()
+
+    def watched(self, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
+        """A watch that comes first here."""
+
+        def told(report: BatchReport) -> None:
+            self.take(report)
+            if watch is not None:
+                watch(report)
+
+        return told
+
+    def save(self) -> None:
+        """Notes the averages for the next run; figures are not worth a fault."""
+        self._saved = self._clock()
+        if self._home is not None:
+            with suppress(OSError):
+                replace_text(self._home.catalog, json.dumps(self.averages.to_json()))
+
+
+def read_averages(home: Home) -> Averages:
+    """What the last run of a home knew; nothing where that cannot be read."""
+    try:
+        return Averages.from_json(json.loads(home.catalog.read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Averages()
+
+
+def _quantiles(delays: Delays) -> tuple[float, float]:
+    """The median and the 99th percentile of a batch, in seconds."""
+    ordered = sorted(delays.samples)
+    median, most = (ordered[math.ceil(share * len(ordered)) - 1] / 1000 for share in (0.5, 0.99))
+    return median, most
