@@ -75,10 +75,12 @@ def test_what_waits_is_durable_and_shown_and_comes_later(
 
 
 def test_a_fault_behind_an_arc_is_the_networks(spark: SparkSession, tmp_path: Path) -> None:
+    def refuse(_: object) -> None:
+        raise ValueError("no room for it")
+
     part = "one arc"
-    (tmp_path / "full").mkdir()
-    chosen = {"quick": f"csv:{tmp_path}/quick.csv", "late": f"csv:{tmp_path}/full"}
-    with pytest.raises(AuroraError, match="full"):
+    chosen = {"quick": f"csv:{tmp_path}/quick.csv", "late": refuse}
+    with pytest.raises(AuroraError, match="sink late: ValueError: no room for it"):
         run(make_network(part), source(part), chosen, settings(tmp_path))
 
 
