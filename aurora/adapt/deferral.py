@@ -15,7 +15,7 @@ from aurora.engine.projection import project_inputs
 from aurora.network.boxes import with_clocks, with_references
 from aurora.network.network import Box, Input, Network, Output, Port
 from aurora.network.points import Keep, Point
-from aurora.network.qos import Qos
+from aurora.network.qos import Qos, find_zone
 
 __all__ = ["ARC", "Split", "find_patient", "split_network"]
 
@@ -35,7 +35,7 @@ class Split:
     @property
     def zone(self) -> float:
         """The shortest good zone, in seconds."""
-        return min(_zone(output) for output in self.urgent.outputs.values())
+        return find_zone(output.qos for output in self.urgent.outputs.values())
 
     @property
     def arcs(self) -> dict[str, Point]:
@@ -73,11 +73,6 @@ def split_network(network: Network, sinks: Collection[str]) -> Split | None:
     if later is None:
         return None
     return Split(_urgent_part(network, leading, patient, later), later)
-
-
-def _zone(output: Output) -> float:
-    graph = output.qos.latency if output.qos else None
-    return math.inf if graph is None else graph.good_until
 
 
 def _find_upstream(network: Network, ports: list[Port]) -> set[str]:

@@ -1,5 +1,6 @@
 """A network bound to its sources and sinks: everything is checked here that can be before Spark starts."""
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -28,7 +29,9 @@ from aurora.engine.tables import MOST_TABLE_BYTES, Table
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
+from aurora.network.bins import Bins, make_bins
 from aurora.network.network import Network
+from aurora.network.qos import find_zone
 
 __all__ = ["Bound", "find_reads"]
 
@@ -51,6 +54,8 @@ class Bound:
     inputs: dict[str, str]
     done: bool
     held: ExitStack
+    # The shortest good zone of its outputs, in seconds.
+    zone: float = math.inf
 
     @staticmethod
     def of(
@@ -93,9 +98,11 @@ class Bound:
                 done = False
             plan = plan.with_tables(tables)
             parts = _staged_in_tasks(opened, plan, settings)
-            job = Job(plan, checkpoint.buckets(settings), parts, scratch_folder(checkpoint.folder))
+            scratch = scratch_folder(checkpoint.folder)
+            job = Job(plan, checkpoint.buckets(settings), parts, scratch, _find_values(network, sinks))
             admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
-            return Bound(job, admission, opened, receivers, checkpoint, inputs, done, held.pop_all())
+            zone = find_zone(network.outputs[name].qos for name in sinks)
+            return Bound(job, admission, opened, receivers, checkpoint, inputs, done, held.pop_all(), zone)
 
     def commits(self, watch: Callable[[BatchReport], None] | None = None) -> Commits:
         """Opens the sinks: what a killed run wrote behind its last note is taken back."""
@@ -242,6 +249,13 @@ def _unchanged(
             name in noted.places and source.finished(noted.places[name]) for name, source in streams.items()
         )
     )
+
+
+def _find_values(network: Network, sinks: Mapping[str, Any]) -> dict[str, tuple[str, Bins]]:
+    """The outputs whose graphs say what values are worth, with the field and how its values are counted."""
+    worth = {name: network.outputs[name].qos for name in sinks}
+    graphs = {name: qos.value for name, qos in worth.items() if qos is not None and qos.value is not None}
+    return {name: (value.of, make_bins(value.graph)) for name, value in graphs.items()}
 
 
 def _staged_in_tasks(sinks: Mapping[str, Sink], plan: Plan, settings: Settings) -> dict[str, StagingSink]:

@@ -88,6 +88,7 @@ class Commits:
         if self._watch is not None:
             controls = Controls.from_json(said)
             states: Counter[str] = Counter()
+            values = [json.loads(payload) for payload in by_lane.get(Lane.VALUES, [])]
             for count in counts:
                 states.update({name: box["state"] for name, box in count.items()})
             self._watch(
@@ -105,7 +106,7 @@ class Commits:
                     _delays(rows, arrived),
                     _shown(by_lane.get(Lane.TAPS, [])),
                     totals.behind,
-                    sum_work(counts, reads, said["waiting"], said["took"]),
+                    sum_work(counts, reads, said["waiting"], said["took"], values),
                 )
             )
 

@@ -31,7 +31,7 @@ class Controls:
         return not self.held and (not self.paused or made < self.until)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "taps": list(self.taps), "drops": [asdict(drop) for drop in self.drops]}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Controls":

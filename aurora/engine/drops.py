@@ -2,9 +2,8 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +29,6 @@ class Drop:
     stream: str
     millionths: int = WHOLE
     where: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def find_drops(drops: Sequence[Drop]) -> dict[str, list[Drop]]:

@@ -20,8 +20,10 @@ class Trip:
     took: int | None
 
 
-def train_length(last: Trip | None, target: int, most: int, live: bool) -> int:
+def train_length(last: Trip | None, target: int, most: int, live: bool, longest: int | None = None) -> int:
     """Rows of each input in the next batch, so that it takes about `target` milliseconds; from 1 to `most`.
+
+    What waits may make it longer, but not longer than `longest` milliseconds.
 
     A train that was full left tuples waiting: the next one may be longer. One that was not keeps up, and the next
     need not be much longer than what came.
@@ -33,6 +35,7 @@ def train_length(last: Trip | None, target: int, most: int, live: bool) -> int:
     if last.rows < last.length:
         wanted = min(last.length, 2 * last.rows)
     else:
-        fitting = target * (PATIENCE if live else 1) / max(last.took, 1)
+        allowed = target * (PATIENCE if live else 1)
+        fitting = min(allowed, longest or allowed) / max(last.took, 1)
         wanted = int(last.length * min(fitting, GROWTH))
     return max(1, min(max(wanted, LEAST), most))

@@ -16,7 +16,8 @@ class Settings:
     A batch takes about `batch_seconds` and at most `batch` rows of each input. Unless given, it is a second for live
     sources, and stored files come in the longest trains. `log` is where Spark's log goes if Spark is started here. A
     `home` is a folder for all that belongs to the run; the run can then be talked to while it lasts. Unless `defer` is
-    off, outputs there that lose little by waiting, as their graphs say, wait while others are late.
+    off, outputs there that lose little by waiting, as their graphs say, wait while others are late. Unless `shed` is
+    off, tuples of live inputs are left out under overload where graphs say what that costs.
     """
 
     master: str | None = None
@@ -31,6 +32,7 @@ class Settings:
     log: str | None = None
     home: str | None = None
     defer: bool = True
+    shed: bool = True
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:

@@ -1,6 +1,7 @@
 """A network that runs as one Spark query: started, controlled, and stopped when the input ends."""
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
+from aurora.engine.drops import Drop
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import notices
@@ -41,6 +43,8 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
+# A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time.
+ZONE_SHARE = 0.4
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
 
@@ -221,6 +225,20 @@ class SparkRun:
             if held != self._controls.held and self.state != "stopped":
                 self._order(replace(self._controls, held=held))
 
+    def set_drops(self, drops: tuple[Drop, ...]) -> bool:
+        """From the next batch on these drop boxes shed load. Gives whether they were set: who orders something else at
+        this moment goes first, for it may wait for the batch that calls this."""
+        if drops == self._controls.drops:
+            return True
+        if not self._ordering.acquire(blocking=False):
+            return False
+        try:
+            if self._active():
+                self._order(replace(self._controls, drops=drops))
+            return True
+        finally:
+            self._ordering.release()
+
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
         if rows is not None and rows < 1:
@@ -300,10 +318,11 @@ class SparkRun:
             yield
 
     def _start(self) -> StreamingQuery:
-        seconds = self._settings.batch_seconds
+        seconds, zone = self._settings.batch_seconds, self._bound.zone
         admission = replace(
             self._bound.admission,
             target=None if seconds is None else max(1, round(seconds * 1000)),
+            longest=None if zone == math.inf else max(1, round(zone * 1000 * ZONE_SHARE)),
             notes=str(self._bound.checkpoint.folder),
         )
         writer = (

@@ -7,7 +7,7 @@ comes once to the sinks.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -22,6 +22,7 @@ from aurora.engine.plan import Entry, Plan
 from aurora.engine.sinks.sink import StagingSink, stage_train
 from aurora.engine.stage import BoxCounts, departures
 from aurora.engine.statistics import sample_arrivals
+from aurora.network.bins import Bins
 from aurora.network.network import Port
 
 __all__ = ["SINKS", "TAPPED", "Job", "Lane", "Wagon", "output_lane", "read_moment", "read_tap", "to_arrow"]
@@ -41,8 +42,9 @@ class Lane(IntEnum):
     PLACES = -5
     CONTROLS = -6
     TAPS = -7
+    VALUES = -9
     READS = -8
-    OUTPUTS = -10
+    OUTPUTS = -20
 
 
 # The stage number of what goes to the sinks.
@@ -69,13 +71,14 @@ class Wagon:
 
 @dataclass(frozen=True)
 class Job:
-    """What every task must know: the plan, the number of buckets, the outputs that tasks write themselves, and a
-    folder of the local disk for copies of the state."""
+    """What every task must know: the plan, the number of buckets, the outputs that tasks write themselves, a folder of
+    the local disk for copies of the state, and the outputs of which a field is counted by its values."""
 
     plan: Plan
     buckets: int
     parts: dict[str, StagingSink]
     scratch: str
+    values: dict[str, tuple[str, Bins]] = field(default_factory=dict)
 
     def load_wagons(
         self, number: int, here: Mapping[Port | Entry, Train], counts: dict[str, BoxCounts], label: int
@@ -89,6 +92,8 @@ class Job:
             result = here.get(port)
             if result is None or not len(result) or self.plan.made_in[port] != number:
                 continue
+            if name in self.values:
+                yield Wagon(label, SINKS, Lane.VALUES, _json(_count_values(name, *self.values[name], result)))
             if name in self.parts:
                 yield Wagon(label, SINKS, Lane.PARTS, _json(_stage(name, self.parts[name], result.arrange())))
             else:
@@ -166,6 +171,11 @@ def _stage(name: str, sink: StagingSink, train: Train) -> dict[str, Any]:
         "part": part,
         "arrived": arrived,
     }
+
+
+def _count_values(name: str, field: str, bins: Bins, train: Train) -> dict[str, Any]:
+    values = train.rows.column(field).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return {"output": name, "counts": bins.count(values).tolist()}
 
 
 def _counts(count: BoxCounts) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """What one batch did: what each box took, gave and cost, what was read, and how long the batch before it took."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from aurora.engine.drops import SHED
 
 __all__ = ["BoxWork", "InputWork", "Work", "sum_work"]
 
@@ -31,11 +34,17 @@ class InputWork:
 @dataclass(frozen=True)
 class Work:
     """One batch. How long a batch took is known when the next one is made: `before` are the seconds of the batch
-    before this one, from one question for input to the next; None where another process had made that batch."""
+    before this one, from one question for input to the next; None where another process had made that batch.
+
+    `shed` are the tuples of each stream that drop boxes have left out, `values` the rows of outputs that are worth
+    something by a value, counted by it.
+    """
 
     boxes: dict[str, BoxWork] = field(default_factory=dict)
     inputs: dict[str, InputWork] = field(default_factory=dict)
     before: float | None = None
+    shed: dict[str, int] = field(default_factory=dict)
+    values: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -54,12 +63,15 @@ def sum_work(
     reads: Iterable[Mapping[str, Any]],
     waiting: Mapping[str, int | None],
     took: int | None,
+    values: Iterable[Mapping[str, Any]] = (),
 ) -> Work:
     """The notes of all tasks of a batch; what is `waiting` and the milliseconds that the batch before `took` come from
     the source."""
     boxes: dict[str, BoxWork] = {}
+    shed: Counter[str] = Counter()
     for count in counts:
         for name, part in count.items():
+            shed[name] += part["discarded"].get(SHED, 0)
             before = boxes.get(name, BoxWork(0, {}, 0.0))
             ports = part["ports"]
             given = {port: before.given.get(port, 0) + number for port, number in ports.items()}
@@ -75,4 +87,8 @@ def sum_work(
             known.rows + read["rows"], known.seconds + read["nanoseconds"] / 1e9, known.waiting
         )
     boxes = {name: work for name, work in boxes.items() if work.given or work.taken}
-    return Work(boxes, inputs, None if took is None else took / 1000)
+    counted: dict[str, list[int]] = {}
+    for found in values:
+        own = counted.get(found["output"], [0] * len(found["counts"]))
+        counted[found["output"]] = [one + other for one, other in zip(own, found["counts"], strict=True)]
+    return Work(boxes, inputs, None if took is None else took / 1000, dict(+shed), counted)

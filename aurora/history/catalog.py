@@ -67,16 +67,6 @@ class Catalog:
         if self._clock() - self._saved >= EVERY:
             self.save()
 
-    def watched(self, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
-        """A watch that comes first here."""
-
-        def told(report: BatchReport) -> None:
-            self.take(report)
-            if watch is not None:
-                watch(report)
-
-        return told
-
     def save(self) -> None:
         """Notes the averages for the next run; figures are not worth a fault."""
         self._saved = self._clock()

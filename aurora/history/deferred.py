@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.adapt.deferral import Split
+from aurora.engine.drops import Drop
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import Result, Stop, start_run
@@ -40,6 +41,7 @@ class Deferred:
         sources: Mapping[str, Any],
         sinks: Mapping[str, Any],
         settings: Settings,
+        watch: Callable[[BatchReport], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network = split.later
@@ -60,7 +62,7 @@ class Deferred:
         )
         home.deferred.mkdir(exist_ok=True)
         self.failed = threading.Event()
-        self._clock = clock
+        self._clock, self._watch = clock, watch
         self._held = False
         # When the last batch ended, and how late its last row was, in seconds.
         self._last = clock(), 0.0
@@ -78,6 +80,8 @@ class Deferred:
     def _note(self, report: BatchReport) -> None:
         delays = [min(each.samples) for each in report.delays.values() if each.samples]
         self._last = self._clock(), min(delays, default=1000 * self._last[1]) / 1000
+        if self._watch is not None:
+            self._watch(report)
 
     def find_age(self) -> float:
         """For how long what waits at the arcs has been under way, about, in seconds."""
@@ -93,6 +97,9 @@ class Deferred:
         if held != self._held and self._run.state != "stopped":
             self._held = held
             self._run.hold(held)
+
+    def set_drops(self, drops: tuple[Drop, ...]) -> None:
+        self._run.set_drops(drops)
 
     def waiting(self) -> int:
         """The tuples at all arcs that it has not taken yet."""

@@ -11,13 +11,13 @@ import pyarrow as pa
 from aurora.adapt.deferral import ARC, Split
 from aurora.adapt.turns import Standing, must_hold
 from aurora.engine.spark_run import Result, SparkRun, Stop
-from aurora.engine.statistics import BatchReport, Delays, Statistics
+from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError
 from aurora.history.deferred import Deferred
 from aurora.network.network import Network
 from aurora.network.qos import Graph
 
-__all__ = ["Parts", "Turns", "watch_turns"]
+__all__ = ["Parts", "Turns", "find_late"]
 
 # Between two looks at whose turn it is, in seconds, while no batch ends.
 TICK = 0.25
@@ -52,7 +52,7 @@ class Turns:
         """A batch of the urgent part is done: what is late at any of its ends, the arcs among them, is late at all."""
         now = self._clock()
         self._took, self._reported = now - self._reported if self._reported else 0.0, now
-        self._late = max((_find_most(delays) for delays in report.delays.values()), default=0.0)
+        self._late = find_late(report)
 
     def decide(self, main: SparkRun, deferred: Deferred) -> None:
         waiting = deferred.waiting()
@@ -74,9 +74,10 @@ def _find_graphs(network: Network) -> list[Graph]:
     return [qos.latency for qos in worth if qos.latency is not None]
 
 
-def _find_most(delays: Delays) -> float:
-    """The 99th percentile, in seconds."""
-    return float(np.quantile(delays.samples, 0.99)) / 1000 if delays.samples else 0.0
+def find_late(report: BatchReport) -> float:
+    """How long the slowest rows of a batch were under way, at whatever output: the 99th percentile, in seconds."""
+    samples = [delays.samples for delays in report.delays.values() if delays.samples]
+    return max((float(np.quantile(each, 0.99)) / 1000 for each in samples), default=0.0)
 
 
 class Parts:
@@ -185,14 +186,3 @@ def _merge_results(result: Result, later: Result) -> Result:
         result.already and later.already,
         result.goes_on or later.goes_on,
     )
-
-
-def watch_turns(turns: Turns, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
-    """A watch of the urgent part that also notes how late it is."""
-
-    def told(report: BatchReport) -> None:
-        turns.note(report)
-        if watch is not None:
-            watch(report)
-
-    return told

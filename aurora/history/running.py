@@ -19,18 +19,19 @@ from aurora.engine.settings import Settings
 from aurora.engine.spark_run import Result, SparkRun, start_run
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
+from aurora.history.adapting import Adapting
 from aurora.history.answers import answers
 from aurora.history.catalog import Catalog
 from aurora.history.control import ControlServer
 from aurora.history.deferred import READER, Deferred
 from aurora.history.home import Home
-from aurora.history.parts import Parts, Turns, watch_turns
+from aurora.history.parts import Parts
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
 from aurora.history.queries import Queries, check_sinks
 from aurora.history.query import QueryStatus
-from aurora.history.status import add_figures, describe_run
+from aurora.history.status import add_figures, add_shedding, add_waiting, describe_run
 from aurora.history.stored import Progress
 from aurora.network.network import Network
 
@@ -84,16 +85,16 @@ def start(
         reads = find_reads(network, sources)
         if split is not None and home is not None:
             check_sinks(split.later, sinks, reads, home)
-        turns = None if split is None else Turns(split, settings.batch)
         catalog = Catalog(
             home, {name: output.qos for name, output in network.outputs.items()}, settings.fresh
         )
+        adapting = Adapting(network, sinks, split, catalog, settings)
         main = start_run(
             points.with_outputs(),
             {name: source for name, source in sources.items() if name in urgent.inputs},
             {**{name: sink for name, sink in sinks.items() if name in urgent.outputs}, **points.sinks()},
             own,
-            points.watched(catalog.watched(watch if turns is None else watch_turns(turns, watch))),
+            points.watched(adapting.watched(watch)),
             shared=home is not None,
         )
         catalog.cores, catalog.live = main.cores, main.live
@@ -109,12 +110,12 @@ def start(
         if split is not None and home is not None:
             # Where logs were begun anew, what was noted of their readers is gone.
             points.register_part(READER, arcs, fresh=False)
-            deferred = Deferred(split, home, points, sources, sinks, own)
+            deferred = Deferred(split, home, points, sources, sinks, own, adapting.watch_later)
             held.callback(_stop_quietly, deferred)
-        parts = Parts(main, deferred, turns)
+        adapting.parts = parts = Parts(main, deferred, adapting.turns)
         if home is not None:
             home.write_network(describe_arcs(network))
-        running = Running(network, parts, list(sinks), own, home, points, catalog, reads)
+        running = Running(network, parts, list(sinks), own, home, points, adapting, reads)
         running._held.push(held.pop_all())
     return running
 
@@ -147,7 +148,7 @@ class Running:
         settings: Settings,
         home: Home | None,
         points: Points,
-        catalog: Catalog,
+        adapting: Adapting,
         reads: Sequence[Read] = (),
     ) -> None:
         self._network = network
@@ -157,7 +158,7 @@ class Running:
         self._settings = settings
         self._home = home
         self._points = points
-        self._catalog = catalog
+        self._adapting = adapting
         self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
@@ -217,7 +218,7 @@ class Running:
             last.callback(self._points.settle)
             if self._home is not None:
                 last.callback(self._note_status, self._home)
-            last.callback(self._catalog.save)
+            last.callback(self._adapting.catalog.save)
             if self._queries is not None:
                 last.callback(self._queries.stop)
             if self._server is not None:
@@ -252,12 +253,12 @@ class Running:
 
     def figures(self) -> Figures:
         """What each box costs and gives, moving averages, and what belongs to no box."""
-        return self._catalog.figures(self.statistics().latency)
+        return self._adapting.figures(self.statistics().latency)
 
     @property
     def troubles(self) -> list[str]:
         """What is wrong now: outputs outside their good zone, inputs that fall behind; a sentence each."""
-        return self._catalog.troubles
+        return self._adapting.catalog.troubles
 
     def status(self) -> dict[str, Any]:
         """All figures as plain data: what `aurora status --json` prints."""
@@ -269,7 +270,9 @@ class Running:
         queries = {name: asdict(query) for name, query in self.queries().items()}
         seen = self.statistics()
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
-        return add_figures(told, self.figures(), self.troubles)
+        told = add_figures(told, self.figures(), self.troubles)
+        told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
+        return add_waiting(told, self._parts.waiting())
 
     def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
         """The last rows of a point or view that meet a condition, or the latest tuples that pass on a stream."""

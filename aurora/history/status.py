@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from aurora.adapt.figures import BoxFigures, Figures
+from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
 from aurora.network.qos import Qos
 
-__all__ = ["add_figures", "describe_run"]
+__all__ = ["add_figures", "add_shedding", "add_waiting", "describe_run"]
 
 
 def describe_run(
@@ -40,6 +41,32 @@ def describe_run(
         "capacity": None,
         "troubles": [],
     }
+
+
+def add_shedding(
+    told: dict[str, Any],
+    graphs: Mapping[str, Qos | None],
+    seen: Statistics,
+    shedding: Shedding,
+    shed: Mapping[str, int],
+) -> dict[str, Any]:
+    """The same with what is left out now, what was so far, and what that leaves of the utility."""
+    outputs = {}
+    for name, output in told["outputs"].items():
+        qos, utility = graphs.get(name), output["utility"]
+        if qos is not None and name in seen.delays:
+            utility = round(qos.utility(*seen.delays[name], share=shedding.delivered.get(name, 1.0)), 4)
+        kept = round(shedding.kept.get(name, 1.0), 4)
+        outputs[name] = {**output, "delivered": kept, "shed": shed.get(name, 0), "utility": utility}
+    return {**told, "outputs": outputs}
+
+
+def add_waiting(told: dict[str, Any], waiting: Mapping[str, int]) -> dict[str, Any]:
+    """The same with the tuples that wait at arcs, by the stream."""
+    arcs = {
+        name: {**arc, "waiting": arc["waiting"] + waiting.get(name, 0)} for name, arc in told["arcs"].items()
+    }
+    return {**told, "arcs": arcs}
 
 
 def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["Graph", "Qos", "ValueGraph", "describe_qos", "read_qos"]
+__all__ = ["Graph", "Qos", "ValueGraph", "describe_qos", "find_zone", "read_qos"]
 
 FORMS = {
     "latency": "[[0, 1], [2, 1], [10, 0]]",
@@ -75,11 +75,20 @@ class Qos:
     def utility(
         self, seconds: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], share: float
     ) -> float:
-        """The mean over tuples that took so many seconds, of which a `share` from 0 to 1 was delivered."""
-        worth = 1.0 if self.delivered is None else self.delivered.utility(100 * share)
+        """The mean over tuples that took so many seconds, where a `share` from 0 to 1 was delivered: of all tuples, or
+        of what they are worth by their values."""
+        worth = share if self.value is not None else 1.0
+        if self.delivered is not None:
+            worth = self.delivered.utility(100 * share)
         if self.latency is not None and len(seconds):
             worth *= float(np.average(self.latency.utilities(seconds), weights=weights))
         return worth
+
+
+def find_zone(outputs: Iterable[Qos | None]) -> float:
+    """The shortest good zone of several outputs, in seconds; infinite where none has one."""
+    graphs = [qos.latency for qos in outputs if qos is not None and qos.latency is not None]
+    return min((graph.good_until for graph in graphs), default=math.inf)
 
 
 def read_qos(given: Any, schema: Schema, where: str) -> Qos:

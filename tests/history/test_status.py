@@ -35,7 +35,7 @@ def test_the_fields_are_those_of_the_contract() -> None:
         latency={"far": (0.25, 1.5)},
     )
     found = describe_run(seen, ["over", "idle"], {"far": None, "near": None}, {"recent": {}}, {"near": {}})
-    assert json.loads(json.dumps(found)) == {**found, "controls": {**found["controls"], "taps": ["over.1"]}}
+    assert json.loads(json.dumps(found)) == found
     assert found.keys() == TOP | MORE
     assert (found["state"], found["batch"], found["rejected"]) == ("paused", 3, 2)
     assert found["inputs"] == {"r": {"rate": 3.3, "waiting": None}}
@@ -53,7 +53,7 @@ def test_the_fields_are_those_of_the_contract() -> None:
         "rows": 7, "rate": 2.0, "latency_p50": 0.25, "latency_p99": 1.5, "delivered": 1.0, "shed": 0, "utility": None,
     }  # fmt: skip
     assert found["outputs"]["near"].keys() == found["outputs"]["far"].keys()
-    assert found["controls"].keys() == {"rows", "paused", "until", "taps"}
+    assert found["controls"].keys() == {"rows", "paused", "until", "held", "taps", "drops"}
 
 
 def test_a_home_whose_run_was_killed_tells_what_its_checkpoint_says(tmp_path: Path) -> None:

@@ -37,8 +37,9 @@ LIVE_TARGET = 1000
 class Admission:
     """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most.
 
-    A batch should take `target` milliseconds; without it, stored files come in the longest trains. `notes` is the
-    folder through which the reader learns of new controls.
+    A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
+    takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
+    controls.
     """
 
     job: "Parcel[Job]"
@@ -48,6 +49,7 @@ class Admission:
     has_timeouts: bool
     buckets: int
     target: int | None = None
+    longest: int | None = None
     notes: str | None = None
 
     @staticmethod
@@ -122,11 +124,11 @@ class Admission:
     def _length(self, start: dict[str, Any], controls: Controls, took: int | None, live: bool) -> int:
         if controls.rows is not None:
             return min(controls.rows, self.rows)
-        target = self.target or (LIVE_TARGET if live else None)
+        target = self.target or (min(LIVE_TARGET, self.longest or LIVE_TARGET) if live else None)
         if target is None:
             return self.rows
         last = Trip(start["length"], start["rows"], took) if start["length"] else None
-        return train_length(last, target, self.rows, live)
+        return train_length(last, target, self.rows, live, self.longest if live else None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,210 @@
+"""Load shedding: which streams lose how much, so that the outputs together lose the least utility.
+
+The paper's greedy algorithm: a step at a time, where the least utility goes for the work that it saves, as far upstream
+as a drop box can stand without touching an output that must not lose.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from aurora.adapt.flows import Flow, find_topmost
+from aurora.adapt.values import Histogram
+from aurora.engine.drops import WHOLE, Drop
+from aurora.network.network import Network, Port
+from aurora.network.qos import Graph, Qos
+
+__all__ = ["Cut", "Shedding", "can_lose", "find_cuts", "plan_shedding"]
+
+# The share of a stream that one step takes, and the most that goes.
+STEP, MOST = 0.01, 0.99
+# What an output with a value graph alone is worth by the share of all worth that is delivered.
+AS_DELIVERED = Graph(((0.0, 0.0), (100.0, 1.0)))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a drop box can stand, and what it does to the `outputs` behind it.
+
+    With a `histogram` of the values of `field`, what is worth least goes first; otherwise chance decides. `gain` are
+    the seconds of one core that a tuple less saves, `above` the cuts upstream, which take tuples away from this one.
+    """
+
+    stream: str
+    outputs: frozenset[str]
+    rate: float
+    gain: float
+    field: str | None = None
+    histogram: Histogram | None = None
+    above: frozenset[str] = frozenset()
+
+    def loss(self, share: float) -> float:
+        """The share of all worth of each output that goes with a share of the tuples."""
+        return share if self.histogram is None else self.histogram.lost(share)
+
+    def drops(self, share: float) -> tuple[Drop, ...]:
+        """The drop boxes that leave that share out."""
+        if share <= 0:
+            return ()
+        if self.histogram is None or self.field is None or not sum(self.histogram.counts):
+            return (Drop(self.stream, round(share * WHOLE)),)
+        whole, part = self.histogram.choose(share)
+        found = [Drop(self.stream, WHOLE, self.histogram.condition(self.field, whole))] if whole else []
+        if part is not None and round(part[1] * WHOLE):
+            condition = self.histogram.condition(self.field, [part[0]])
+            found.append(Drop(self.stream, round(part[1] * WHOLE), condition))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Shedding:
+    """`shares` of streams that are left out, what each output still delivers of its worth and of its tuples (`kept`),
+    and the seconds of one core that this saves in a second."""
+
+    drops: tuple[Drop, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    delivered: Mapping[str, float] = field(default_factory=dict)
+    kept: Mapping[str, float] = field(default_factory=dict)
+    relief: float = 0.0
+
+
+def can_lose(qos: Qos | None) -> bool:
+    """Whether an output may lose tuples: without a graph that says what this costs, never."""
+    return qos is not None and (qos.delivered is not None or qos.value is not None)
+
+
+def find_cuts(
+    network: Network,
+    flows: Mapping[Port, Flow],
+    graphs: Mapping[str, Qos | None],
+    histograms: Mapping[str, Histogram] | None = None,
+) -> list[Cut]:
+    """Where drop boxes can stand. `graphs` are those of all ends of the flows; a point has none.
+
+    With `histograms` of the outputs, those with a value graph are cut by their values.
+    """
+    cuts: list[Cut] = []
+    for ends in {flow.ends for flow in flows.values()}:
+        if not all(can_lose(graphs.get(name)) for name in ends):
+            continue
+        chosen = [flow for flow in find_topmost(flows, ends) if flow.live and flow.rate > 0 and flow.cost > 0]
+        cuts += [Cut(str(flow.port), ends, flow.rate, flow.cost) for flow in chosen]
+    for name, histogram in (histograms or {}).items():
+        qos = graphs.get(name)
+        if qos is not None and qos.value is not None and sum(histogram.counts) > 0:
+            found = _carry_up(network, flows, name, qos.value.of)
+            if found is not None:
+                flow, own = found
+                cuts.append(Cut(str(flow.port), flow.ends, flow.rate, flow.cost, own, histogram))
+    above = {cut.stream: _find_above(flows, network.find(cut.stream, "cut")) for cut in cuts}
+    ordered = sorted(cuts, key=lambda cut: (cut.stream, cut.field or ""))
+    return [
+        Cut(
+            cut.stream,
+            cut.outputs,
+            cut.rate,
+            cut.gain,
+            cut.field,
+            cut.histogram,
+            frozenset(other.stream for other in cuts if other.stream in above[cut.stream]),
+        )
+        for cut in ordered
+    ]
+
+
+def _carry_up(
+    network: Network, flows: Mapping[Port, Flow], output: str, field: str
+) -> tuple[Flow, str] | None:
+    """The stream furthest upstream that leads to this output alone and still has the field, and how it is called."""
+    port = network.outputs[output].port
+    found: tuple[Flow, str] | None = None
+    while port in flows and flows[port].ends == {output}:
+        if flows[port].live and flows[port].rate > 0:
+            found = flows[port], field
+        box = network.boxes.get(port.box)
+        if box is None or box.operator.partition is not None or len(network.streams(box)) != 1:
+            break
+        (kept,) = box.operator.keeps(port.port)
+        before = next((old for old, new in kept.items() if new == field), None)
+        if before is None:
+            break
+        (port,), field = network.streams(box), before
+    return found
+
+
+def _find_above(flows: Mapping[Port, Flow], port: Port) -> set[str]:
+    found: set[str] = set()
+    pending = list(flows[port].above) if port in flows else []
+    while pending:
+        above = pending.pop()
+        if above in flows and str(above) not in found:
+            found.add(str(above))
+            pending += flows[above].above
+    return found
+
+
+def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: float) -> Shedding:
+    """So much is shed that `excess` seconds of one core are saved in a second, or as much as can be."""
+    shares: dict[int, float] = {}
+    relief = 0.0
+    while relief < excess:
+        best: tuple[float, float, int, float] | None = None
+        for number, cut in enumerate(cuts):
+            share = shares.get(number, 0.0)
+            step = min(STEP, MOST - share)
+            saved = step * _rate(cuts, shares, cut) * cut.gain
+            if step <= 0 or saved <= 0:
+                continue
+            if relief + saved > excess:
+                step *= (excess - relief) / saved
+                saved = excess - relief
+            lost = _lost(cuts, graphs, shares, {**shares, number: share + step}, cut.outputs)
+            rank = lost / saved, -saved, number, step
+            best = rank if best is None else min(best, rank)
+        if best is None:
+            break
+        _, saved, number, step = best
+        shares[number] = shares.get(number, 0.0) + step
+        # The rank has what is saved with its sign turned.
+        relief -= saved
+    drops = [drop for number, share in shares.items() for drop in cuts[number].drops(share)]
+    outputs = sorted({name for cut in cuts for name in cut.outputs})
+    return Shedding(
+        tuple(sorted(drops, key=lambda drop: (drop.stream, drop.where or ""))),
+        {cuts[number].stream: share for number, share in shares.items()},
+        {name: _delivered(cuts, shares, name) for name in outputs},
+        {name: _kept(cuts, shares, name) for name in outputs},
+        relief,
+    )
+
+
+def _rate(cuts: list[Cut], shares: Mapping[int, float], cut: Cut) -> float:
+    """Tuples a second of a stream that those above leave for it."""
+    return cut.rate * prod(1 - share for number, share in shares.items() if cuts[number].stream in cut.above)
+
+
+def _delivered(cuts: list[Cut], shares: Mapping[int, float], output: str) -> float:
+    return prod(
+        1 - cuts[number].loss(share) for number, share in shares.items() if output in cuts[number].outputs
+    )
+
+
+def _kept(cuts: list[Cut], shares: Mapping[int, float], output: str) -> float:
+    return prod(1 - share for number, share in shares.items() if output in cuts[number].outputs)
+
+
+def _lost(
+    cuts: list[Cut],
+    graphs: Mapping[str, Qos | None],
+    before: Mapping[int, float],
+    after: Mapping[int, float],
+    outputs: frozenset[str],
+) -> float:
+    """The utility that goes, of all outputs together."""
+    lost = 0.0
+    for name in outputs:
+        qos = graphs[name]
+        graph = (qos.delivered if qos is not None else None) or AS_DELIVERED
+        was, now = _delivered(cuts, before, name), _delivered(cuts, after, name)
+        lost += graph.utility(100 * was) - graph.utility(100 * now)
+    return lost

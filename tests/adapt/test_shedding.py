@@ -1,0 +1,165 @@
+"""Load shedding: where drop boxes stand, and what goes first."""
+
+import pytest
+
+from aurora import from_text
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.adapt.flows import find_flows, find_topmost
+from aurora.adapt.overload import find_load, is_over, is_pressed
+from aurora.adapt.shedding import Cut, find_cuts, plan_shedding
+from aurora.adapt.values import Histogram
+from aurora.engine.drops import WHOLE
+from aurora.network.network import Network, Port
+from aurora.network.qos import Graph, Qos, ValueGraph
+
+TEXT = """
+network: sheds
+inputs: {reports: {schema: "Sid int, Time int, Speed int"}}
+boxes:
+  split: {filter: ["Sid % 2 = 0"], from: reports}
+  heavy: {map: {Sid: Sid, Pace: Speed}, from: split.1}
+  light: {map: {Sid: Sid}, from: split.rest}
+outputs:
+  worthy: {from: heavy, qos: {delivered: [[100, 1], [0, 0]]}}
+  cheap: {from: light, qos: {delivered: [[100, 1], [50, 0.9], [0, 0]]}}
+"""
+FIGURES = Figures(
+    {
+        "split": BoxFigures(1e-6, {"1": 0.5, "rest": 0.5}, 1e5),
+        "heavy": BoxFigures(8e-6, {"1": 1.0}, 5e4),
+        "light": BoxFigures(8e-6, {"1": 1.0}, 5e4),
+    },
+    {"reports": InputFigures(1e5, 2e-6, 0, 0.0, True)},
+    fixed=0.4,
+    per_row=1e-6,
+    cores=2,
+)
+
+
+def make_network(text: str = TEXT) -> Network:
+    return from_text(text)
+
+
+def ends(network: Network) -> dict[str, Port]:
+    return {name: output.port for name, output in network.outputs.items()}
+
+
+def graphs(network: Network) -> dict[str, Qos | None]:
+    return {name: output.qos for name, output in network.outputs.items()}
+
+
+def test_what_a_tuple_costs_from_each_stream_on() -> None:
+    flows = find_flows(make_network(), FIGURES, ends(make_network()))
+    assert flows[Port("split", "1")].cost == pytest.approx(8e-6)
+    # A row costs the split, half of each map, and what belongs to no box.
+    assert flows[Port("reports")].cost == pytest.approx(1e-6 + 1e-6 + 0.5 * 8e-6 + 0.5 * 8e-6)
+    assert flows[Port("heavy", "1")].rate == pytest.approx(5e4)
+    assert flows[Port("reports")].ends == {"worthy", "cheap"} and flows[Port("light", "1")].live
+
+
+def test_drop_boxes_stand_as_far_upstream_as_they_can() -> None:
+    flows = find_flows(make_network(), FIGURES, ends(make_network()))
+    assert [str(flow.port) for flow in find_topmost(flows, {"worthy"})] == ["split.1"]
+    cuts = find_cuts(make_network(), flows, graphs(make_network()))
+    assert {cut.stream: set(cut.outputs) for cut in cuts} == {
+        "reports": {"worthy", "cheap"},
+        "split.1": {"worthy"},
+        "split.rest": {"cheap"},
+    }
+    assert next(cut for cut in cuts if cut.stream == "split.1").above == {"reports"}
+
+
+def test_the_output_that_loses_least_goes_first() -> None:
+    network = make_network()
+    cuts = find_cuts(network, find_flows(network, FIGURES, ends(network)), graphs(network))
+    few = plan_shedding(cuts, graphs(network), 0.1)
+    assert set(few.shares) == {"split.rest"} and few.relief == pytest.approx(0.1)
+    assert few.shares["split.rest"] == pytest.approx(0.1 / (5e4 * 8e-6))
+    assert few.delivered == {"cheap": pytest.approx(1 - few.shares["split.rest"]), "worthy": 1.0}
+    many = plan_shedding(cuts, graphs(network), 0.5)
+    # Beyond the bend of its graph the cheap one loses as fast as the other.
+    assert len(many.shares) > 1 and many.relief == pytest.approx(0.5)
+    assert not plan_shedding(cuts, graphs(network), 0.0).drops
+
+
+def test_as_much_as_can_be_goes_where_it_is_not_enough() -> None:
+    network = make_network()
+    cuts = find_cuts(network, find_flows(network, FIGURES, ends(network)), graphs(network))
+    found = plan_shedding(cuts, graphs(network), 100.0)
+    assert found.relief < 2.0 and max(found.shares.values()) == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        (
+            "  worthy: {from: heavy, qos: {delivered: [[100, 1], [0, 0]]}}",
+            "  worthy: {from: heavy}",
+            {"split.rest"},
+        ),
+        (
+            "  worthy: {from: heavy, qos: {delivered: [[100, 1], [0, 0]]}}",
+            "  worthy: {from: heavy, qos: {latency: [[0, 1], [1, 0]]}}",
+            {"split.rest"},
+        ),
+    ],
+)
+def test_nothing_goes_without_a_graph_that_says_what_it_costs(
+    before: str, after: str, left: set[str]
+) -> None:
+    network = make_network(TEXT.replace(before, after))
+    cuts = find_cuts(network, find_flows(network, FIGURES, ends(network)), graphs(network))
+    assert {cut.stream for cut in cuts} == left
+
+
+def test_what_a_point_keeps_and_stored_files_lose_nothing() -> None:
+    network = make_network()
+    flows = find_flows(network, FIGURES, {**ends(network), "point p": Port("split", "1")})
+    assert {cut.stream for cut in find_cuts(network, flows, graphs(network))} == {"split.rest"}
+    stored = Figures(FIGURES.boxes, {"reports": InputFigures(1e5, 2e-6)}, per_row=1e-6, cores=2)
+    assert not find_cuts(network, find_flows(network, stored, ends(network)), graphs(network))
+
+
+VALUES = Graph(((0.0, 0.0), (40.0, 0.0), (41.0, 1.0), (100.0, 1.0)))
+
+
+def test_what_is_worth_least_goes_first_and_as_far_upstream_as_its_field_is() -> None:
+    network = make_network()
+    own: dict[str, Qos | None] = {"worthy": Qos(value=ValueGraph("Pace", VALUES)), "cheap": None}
+    counts = [0.0, *[2.0] * 8, *[0.0] * 8, *[2.0] * 8, 0.0]
+    flows = find_flows(network, FIGURES, ends(network))
+    cuts = find_cuts(network, flows, own, {"worthy": Histogram.of(VALUES, counts)})
+    chosen = [cut for cut in cuts if cut.histogram is not None]
+    assert [(cut.stream, cut.field) for cut in chosen] == [("split.1", "Speed")]
+    half = plan_shedding(cuts, own, 0.5 * 5e4 * 8e-6)
+    assert half.delivered["worthy"] == pytest.approx(1.0)
+    assert [(drop.stream, drop.where) for drop in half.drops] == [
+        ("split.1", "(`Speed` >= 0.0D AND `Speed` < 40.0D)")
+    ]
+    whole, part = chosen[0].drops(0.55)
+    assert whole.millionths == WHOLE and part.millionths == pytest.approx(0.8 * WHOLE)
+    assert part.where == "(`Speed` >= 41.0D AND `Speed` < 48.375D)"
+
+
+def test_a_cut_by_chance_and_one_by_value() -> None:
+    chance = Cut("s", frozenset({"o"}), 100.0, 1.0)
+    assert chance.loss(0.3) == 0.3 and chance.drops(0.25)[0].millionths == 250_000
+    assert chance.drops(0.0) == ()
+
+
+def test_load_is_what_comes_and_what_waits() -> None:
+    calm = find_load(FIGURES, 2.0, 0.0, 0.5)
+    assert calm.arriving == 1e5 and calm.excess < 0 and not is_pressed(calm, 2.0, 0.5)
+    busy = Figures(
+        FIGURES.boxes,
+        {"reports": InputFigures(1e5, 2e-6, 600_000, 5e4, True)},
+        fixed=0.4,
+        per_row=1e-6,
+        cores=2,
+    )
+    load = find_load(busy, 2.0, 0.0, 5.0)
+    assert load.arriving == 1.5e5 and load.behind == pytest.approx(4.0)
+    assert load.excess > 0 and is_pressed(load, 2.0, 5.0) and not is_over(load, 2.0, 5.0)
+    # What shedding saves counts as if it were not saved.
+    assert find_load(FIGURES, 2.0, 1e-4, 0.5).excess > 0
+    assert is_over(calm, 2.0, 0.5)
