@@ -63,11 +63,9 @@ class Catalog:
         self.averages = self.averages.add(report)
         delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
         # Stored files come in the longest trains: what waits in them is not late.
-        if self.live:
-            looks = look_at(self.averages.figures(self.cores, live=self.live), self._graphs, delays)
-            self._noticed = notice(self._noticed, looks)
-        else:
-            self._noticed = Noticed()
+        graphs = self._graphs if self.live else {}
+        looks = look_at(self.averages.figures(self.cores, live=self.live), graphs, delays)
+        self._noticed = notice(self._noticed, looks)
         for text in self._noticed.told:
             logging.getLogger("aurora").warning(text)
         if self._clock() - self._saved >= EVERY:
@@ -113,7 +111,7 @@ def _read(home: Home) -> tuple[Averages, dict[str, Any]]:
     try:
         noted = json.loads(home.catalog.read_text())
         return Averages.from_json(noted), {"cores": noted["cores"], "most": noted["most"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Averages(), {}
 
 
