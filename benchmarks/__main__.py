@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import history, operators, state, stored, trains
+from benchmarks import capacity, history, operators, state, stored, trains
 
 TABLES = {
     "operators": operators.main,
@@ -10,6 +10,7 @@ TABLES = {
     "state": state.main,
     "history": history.main,
     "stored": stored.main,
+    "capacity": capacity.main,
 }
 
 

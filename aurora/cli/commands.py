@@ -21,7 +21,8 @@ __all__ = ["Interrupted", "Misused", "app", "tell_misuse"]
 NETWORKS = {
     "run": "aurora.cli.networks:run_network",
     "check": "aurora.cli.networks:check",
-    "explain": "aurora.cli.networks:explain",
+    "explain": "aurora.cli.explain:explain",
+    "capacity": "aurora.cli.capacity:capacity",
     **{
         name: f"aurora.cli.homes:{name}"
         for name in ("status", "pause", "resume", "step", "stop", "attach", "detach", "peek")

@@ -1,4 +1,4 @@
-"""`aurora check`, `aurora explain`, `aurora run`: networks from the command line."""
+"""`aurora check` and `aurora run`: networks from the command line."""
 
 import sys
 from pathlib import Path
@@ -11,16 +11,14 @@ from rich.table import Table
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.progress import RunWatch
-from aurora.engine.explain import describe_network, describe_stages
-from aurora.engine.plan import plan_network
-from aurora.engine.query import explain_plan
+from aurora.engine.explain import describe_network
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import Result
 from aurora.errors import AuroraError
 from aurora.history.running import run
 from aurora.network.text import read_network
 
-__all__ = ["check", "explain", "run_network"]
+__all__ = ["NetworkFile", "check", "run_network"]
 
 NetworkFile = Annotated[
     Path,
@@ -39,24 +37,6 @@ def check(network: NetworkFile) -> None:
         f"ok: {_number(len(checked.boxes), 'box', 'boxes')}, {_number(len(checked.inputs), 'input', 'inputs')}, "
         f"{_number(len(checked.outputs), 'output', 'outputs')}"
     )
-
-
-def explain(
-    network: NetworkFile,
-    spark: Annotated[
-        bool, typer.Option("--spark/--no-spark", help="Also show Spark's plan (starts Spark).")
-    ] = True,
-) -> None:
-    """Show a network, the stages into which its boxes are fused, and Spark's plan.
-
-    Example: aurora explain examples/border.yaml
-    """
-    read = read_network(network).checked()
-    plan = plan_network(read)
-    typer.echo(describe_network(read))
-    typer.echo(describe_stages(plan))
-    if spark:
-        typer.echo(explain_plan(plan))
 
 
 def run_network(

@@ -7,16 +7,18 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from aurora.adapt.averages import Averages
 from aurora.adapt.figures import Figures
 from aurora.adapt.troubles import Noticed, look_at, notice
 from aurora.engine.controls import replace_text
 from aurora.engine.statistics import BatchReport, Delays
+from aurora.errors import AuroraError
 from aurora.history.home import Home
 from aurora.network.qos import Qos
 
-__all__ = ["Catalog", "read_averages"]
+__all__ = ["Catalog", "read_averages", "read_figures"]
 
 # Between two notes in the home, in seconds.
 EVERY = 5.0
@@ -60,7 +62,9 @@ class Catalog:
         self._began = self._clock() - report.seconds
         self.averages = self.averages.add(report)
         delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
-        looks = look_at(self.averages.figures(self.cores, live=self.live), self._graphs, delays)
+        # Stored files come in the longest trains: what waits in them is not late.
+        graphs = self._graphs if self.live else {}
+        looks = look_at(self.averages.figures(self.cores, live=self.live), graphs, delays)
         self._noticed = notice(self._noticed, looks)
         for text in self._noticed.told:
             logging.getLogger("aurora").warning(text)
@@ -72,15 +76,33 @@ class Catalog:
         self._saved = self._clock()
         if self._home is not None:
             with suppress(OSError):
-                replace_text(self._home.catalog, json.dumps(self.averages.to_json()))
+                most = None if math.isinf(self.most) else self.most
+                noted = {**self.averages.to_json(), "cores": self.cores, "most": most}
+                replace_text(self._home.catalog, json.dumps(noted))
 
 
 def read_averages(home: Home) -> Averages:
     """What the last run of a home knew; nothing where that cannot be read."""
+    return _read(home)[0]
+
+
+def read_figures(home: Home) -> Figures:
+    """The same as figures, with the rates of the time when they were noted."""
+    home.check_there()
+    averages, noted = _read(home)
+    if not averages.boxes and not averages.inputs:
+        raise AuroraError(
+            f"{home.folder} has no figures yet: let the network run for some batches, or give --sample NAME=csv:PATH"
+        )
+    return replace(averages.figures(noted["cores"]), most=noted["most"] or math.inf)
+
+
+def _read(home: Home) -> tuple[Averages, dict[str, Any]]:
     try:
-        return Averages.from_json(json.loads(home.catalog.read_text()))
-    except (OSError, ValueError, KeyError, TypeError):
-        return Averages()
+        noted = json.loads(home.catalog.read_text())
+        return Averages.from_json(noted), {"cores": noted["cores"], "most": noted["most"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Averages(), {}
 
 
 def _quantiles(delays: Delays) -> tuple[float, float]:

@@ -1,0 +1,134 @@
+"""`aurora capacity`: whether a network fits, before it runs."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from aurora.adapt.capacity import Capacity, check_rates, plan_capacity
+from aurora.adapt.figures import Figures
+from aurora.cli.bindings import read_bindings
+from aurora.cli.networks import NetworkFile
+from aurora.cli.progress import RunWatch
+from aurora.engine.settings import cores_of
+from aurora.errors import AuroraError
+from aurora.history.catalog import read_figures
+from aurora.history.home import Home
+from aurora.history.sampling import measure_sample
+from aurora.network.text import read_network
+
+__all__ = ["capacity"]
+
+# Batches with fewer rows than these say little about a row.
+SHORT = 10_000
+
+
+def capacity(
+    network: NetworkFile,
+    rate: Annotated[
+        list[str] | None, typer.Option("--rate", help="NAME=ROWS_PER_SECOND; once for each input.")
+    ] = None,
+    home: Annotated[
+        Path | None, typer.Option(help="The home of the network: the figures of its runs count.")
+    ] = None,
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sample",
+            help="NAME=csv:PATH and so on, once for each input: the network is run on it and measured.",
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(help="Cores that there will be [those of this machine].", min=1)
+    ] = None,
+    headroom: Annotated[
+        float, typer.Option(help="The share of them that may be used; the rest is for bursts and queries.")
+    ] = 0.8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+) -> None:
+    """Tell how many cores a network needs at given rates, box by box, and the largest rate that fits.
+
+    What a tuple costs is taken from the home of a network that runs or has run, or measured on a sample of its input; a
+    million rows are a good sample. The exit status is 1 where the network does not fit.
+
+    Example: aurora capacity border.yaml --rate reports=50000 --sample reports=csv:reports.csv
+    """
+    read = read_network(network).checked()
+    if not 0 < headroom <= 1:
+        raise AuroraError(f"--headroom {headroom:g}: write a share above 0 and up to 1, for example 0.8")
+    rates = {name: _number(name, text) for name, text in read_bindings(rate or [], "rate").items()}
+    if (home is None) == (not sample):
+        raise AuroraError(
+            "what a tuple costs must be known: give --home DIR or --sample NAME=csv:PATH, one of them"
+        )
+    # What is wrong with the rates should not wait for Spark.
+    check_rates(read, rates)
+    if home is not None:
+        figures = read_figures(Home.of(home))
+    else:
+        with RunWatch() as watch:
+            figures = measure_sample(read, read_bindings(sample or [], "sample"), watch=watch)
+    found = plan_capacity(read, figures, rates, cores or cores_of(None), headroom)
+    if as_json:
+        print(json.dumps(_describe(found, figures)))
+    else:
+        _show(found, figures)
+    if not found.fits:
+        raise typer.Exit(1)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text.replace("_", ""))
+    except ValueError:
+        raise AuroraError(f"--rate {name}={text}: write a number of rows a second") from None
+
+
+def _describe(found: Capacity, figures: Figures) -> dict[str, Any]:
+    return {
+        "fits": found.fits,
+        "needed": found.needed,
+        "available": found.available,
+        "cores": found.cores,
+        "headroom": found.headroom,
+        "rates": dict(found.rates),
+        "largest": found.largest if math.isfinite(found.scale) else None,
+        "shed": found.shed,
+        "parts": [
+            {"part": need.part, "kind": need.kind, "rate": need.rate, "cost_us": need.cost * 1e6, "cores": need.cores}
+            for need in found.needs
+        ],
+        "unmeasured": list(found.unmeasured),
+        "train": figures.train,
+    }  # fmt: skip
+
+
+def _show(found: Capacity, figures: Figures) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    table = Table("part", box=None, pad_edge=False)
+    for column in ("a second", "us each", "cores"):
+        table.add_column(column, justify="right")
+    for need in found.needs:
+        label = f"{need.kind} {need.part}".strip()
+        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:.3f}")
+    table.add_row("needed", "", "", f"{found.needed:.3f}")
+    table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:.3f}")
+    console.print(table)
+    if math.isfinite(found.scale):
+        largest = ", ".join(f"{name} {_figure(rate)}" for name, rate in found.largest.items())
+        console.print(f"\n{'fits' if found.fits else 'does not fit'}; the largest rates that do: {largest}")
+    if not found.fits:
+        console.print(f"{100 * found.shed:.0f}% of all rows would have to be shed")
+    if found.unmeasured:
+        console.print(f"not counted, because never measured: {', '.join(found.unmeasured)}")
+    if figures.train < SHORT:
+        rows = f"{figures.train:,.0f} rows" if figures.train else "few rows"
+        console.print(f"measured in batches of {rows}: a row of a long batch costs less")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

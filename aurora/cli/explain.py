@@ -1,0 +1,71 @@
+"""`aurora explain`: what a network is, how it would run, how it does, and what its outputs are worth."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aurora.adapt.drawing import describe_arcs, draw_figures
+from aurora.cli.qos_plot import plot_graphs
+from aurora.engine.explain import describe_network, describe_stages
+from aurora.engine.plan import plan_network
+from aurora.engine.query import explain_plan
+from aurora.errors import AuroraError
+from aurora.history.home import Home
+from aurora.history.last_status import find_status
+from aurora.network.network import Network
+from aurora.network.text import read_network
+
+__all__ = ["explain"]
+
+
+def explain(
+    network: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NETWORK]", help="A network file or module:function; with --home not needed."
+        ),
+    ] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark/--no-spark", help="Also show Spark's plan (starts Spark).")
+    ] = True,
+    home: Annotated[
+        Path | None, typer.Option(help="The home of a network: show it with its figures instead.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the QoS graphs of the outputs into this .png or .svg instead.")
+    ] = None,
+) -> None:
+    """Show a network, the stages into which its boxes are fused, and Spark's plan.
+
+    With --home it shows the network that runs there, or has run, with what was measured: tuples a second, what each
+    box costs and gives, and what belongs to no box.
+
+    Example: aurora explain examples/border.yaml
+    """
+    read = None if network is None else read_network(network).checked()
+    if plot is not None:
+        plot_graphs(_given(read, "--plot"), plot)
+    if home is not None:
+        place = Home.of(home)
+        place.check_there()
+        drawn = place.read_network() if read is None else describe_arcs(read)
+        if drawn is None:
+            raise AuroraError(
+                f"{home} does not say what its network is: aurora explain NETWORK --home {home}"
+            )
+        typer.echo(draw_figures(drawn, find_status(place)))
+    if plot is not None or home is not None:
+        return
+    given = _given(read, "aurora explain")
+    plan = plan_network(given)
+    typer.echo(describe_network(given))
+    typer.echo(describe_stages(plan))
+    if spark:
+        typer.echo(explain_plan(plan))
+
+
+def _given(network: Network | None, what: str) -> Network:
+    if network is None:
+        raise AuroraError(f"{what} needs a network: aurora explain NETWORK")
+    return network

@@ -1,0 +1,132 @@
+"""Whether `aurora capacity` tells the truth: the rate that it predicts, and the rate at which a network falls behind.
+
+The prediction is made from a sample. Then the network runs on a live source: first at twice the predicted rate, which
+shows what it takes in at most, then a tenth below that, which it should keep up with, and a tenth above.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aurora import Network, Paced, Settings, run
+from aurora.adapt.capacity import plan_capacity
+from aurora.engine.spark.session import spark_session
+from aurora.engine.statistics import BatchReport
+from aurora.history.sampling import measure_sample
+from benchmarks.clock import show
+from benchmarks.data import readings
+
+__all__ = ["main"]
+
+SCHEMA = "k int, t int, v int"
+GROUPS = 10_000
+SAMPLE = 2_000_000
+CORES = 2
+# How long each run lasts behind its first batch, in seconds, and what of it is left out.
+LASTS, WARM = 40.0, 0.4
+# A queue that grows by this share of the rate falls behind.
+GROWS = 0.03
+
+
+def stateless() -> Network:
+    network = Network("stateless")
+    kept = network.input("r", SCHEMA).filter("v < 50", name="low")
+    network.output("out", kept.map({"k": "k", "t": "t", "w": "v * v + 1"}, name="square"))
+    return network
+
+
+def aggregated() -> Network:
+    network = Network("aggregated")
+    order = {"on": "t", "slack": 2, "group_by": ["k"]}
+    functions = {"n": "count(*)", "m": "avg(v)"}
+    network.output(
+        "out", network.input("r", SCHEMA).aggregate(functions, order=order, size=60, name="minute")
+    )
+    return network
+
+
+def joined() -> Network:
+    network = Network("joined")
+    order = {"on": "t", "slack": 2, "group_by": ["k"]}
+    rows = network.input("r", SCHEMA)
+    low = rows.filter("v < 50", name="low")
+    pairs = low.join(
+        rows,
+        "left.k = right.k and left.v = right.v",
+        size=5,
+        left_order=order,
+        right_order=order,
+        name="pair",
+    )
+    network.output("out", pairs)
+    return network
+
+
+@dataclass(frozen=True)
+class Live:
+    """A run on a live source: rows taken in a second, and by how many the queue grew in a second."""
+
+    taken: float
+    growth: float
+    waiting: int
+
+
+def run_live(network: Network, path: Path, rate: float, seconds: float, folder: Path) -> Live:
+    """Runs behind a source by the clock, and looks at the later part of it."""
+    seen: list[tuple[float, int, int]] = []
+    stop = threading.Event()
+
+    def watch(report: BatchReport) -> None:
+        if report.end:
+            return
+        place = report.places["r"]
+        seen.append((time.monotonic(), int(place["row"]), report.work.inputs["r"].waiting or 0))
+        if seen[-1][0] - seen[0][0] >= seconds:
+            stop.set()
+
+    sinks = {"out": f"csv:{folder / 'live.csv'}"}
+    run(network, {"r": Paced(f"csv:{path}", rate)}, sinks, Settings(fresh=True), watch, stop)
+    moments, rows, waiting = (np.array(column, np.float64) for column in zip(*seen, strict=True))
+    late = moments >= moments[0] + WARM * (moments[-1] - moments[0])
+    if late.sum() < 2:
+        late[-2:] = True
+    spent = moments[late][-1] - moments[late][0]
+    taken = (rows[late][-1] - rows[late][0]) / spent
+    return Live(float(taken), float((waiting[late][-1] - waiting[late][0]) / spent), int(waiting[-1]))
+
+
+def compare(name: str, build: Callable[[], Network], folder: Path, scale: float) -> list[str]:
+    sample = readings(folder / "sample.csv", max(int(SAMPLE * scale), 50_000), GROUPS)
+    figures = measure_sample(build(), {"r": f"csv:{sample}"})
+    predicted = plan_capacity(build(), figures, {"r": 1.0}, CORES, 1.0).largest["r"]
+    seconds = max(LASTS * scale, 8.0)
+    path = readings(folder / f"{name}.csv", int(predicted * (seconds + 15) * 1.5), GROUPS)
+    most = run_live(build(), path, 2 * predicted, seconds, folder)
+    below, above = (run_live(build(), path, most.taken * factor, seconds, folder) for factor in (0.9, 1.1))
+    path.unlink()
+    told = [
+        "falls behind" if live.growth > GROWS * most.taken * factor else "keeps up"
+        for live, factor in ((below, 0.9), (above, 1.1))
+    ]
+    return [name, f"{predicted:,.0f}", f"{most.taken:,.0f}", f"{predicted / most.taken:.2f}", *told]
+
+
+def main(scale: float = 1.0) -> None:
+    spark_session("benchmarks", f"local[{CORES}]")
+    networks = {"stateless": stateless, "aggregated": aggregated, "joined": joined}
+    with tempfile.TemporaryDirectory(prefix="aurora-bench-") as name:
+        rows = [compare(title, build, Path(name), scale) for title, build in networks.items()]
+    show(
+        "Capacity: rows/s predicted from a sample, and those at which the network falls behind",
+        ["network", "predicted", "measured", "ratio", "at 0.9 of it", "at 1.1 of it"],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""How many cores a network needs, from given figures."""
+
+import math
+
+import pytest
+
+from aurora import AuroraError, Network
+from aurora.adapt.capacity import find_flows, plan_capacity
+from aurora.adapt.figures import LONGEST, BoxFigures, Figures, InputFigures
+from aurora.network.network import Port
+
+
+def network() -> Network:
+    network = Network("two ways")
+    over = network.input("r", "a int").filter("a > 1", name="over")
+    network.output("far", over.map({"a": "a + 1"}, name="more"))
+    network.output("near", over["rest"].union(network.input("s", "a int"), name="both"))
+    return network
+
+
+FIGURES = Figures(
+    {
+        "over": BoxFigures(2e-6, {"1": 0.25, "rest": 0.75}, 1000.0),
+        "more": BoxFigures(4e-6, {"1": 1.0}, 250.0),
+        "both": BoxFigures(1e-6, {"1": 1.0}, 1750.0),
+    },
+    {"r": InputFigures(1000.0, 1e-6), "s": InputFigures(1000.0, 1e-6)},
+    fixed=0.8,
+    per_row=2e-6,
+    cores=2,
+)
+RATES = {"r": 100_000.0, "s": 50_000.0}
+# Boxes 0.2, 0.1 and 0.125, reading 0.15, rows 0.3, batches 0.8 in four seconds.
+NEEDED = 0.2 + 0.1 + 0.125 + 0.15 + 0.3 + 0.8 / LONGEST
+
+
+def test_flows_follow_from_selectivities() -> None:
+    found = find_flows(network(), FIGURES, RATES)
+    assert found[Port("over", "1")] == 25_000 and found[Port("over", "rest")] == 75_000
+    assert found[Port("both", "1")] == 125_000
+
+
+def test_what_is_needed_box_by_box() -> None:
+    found = plan_capacity(network(), FIGURES, RATES, cores=2, headroom=0.8)
+    assert found.needed == pytest.approx(NEEDED) and found.available == pytest.approx(1.6) and found.fits
+    needs = {need.part: need for need in found.needs}
+    assert list(needs) == ["r", "s", "over", "more", "both", "each row", "each batch"]
+    assert needs["more"].rate == 25_000 and needs["more"].cores == pytest.approx(0.1)
+    assert needs["both"].kind == "union" and found.unmeasured == ()
+    assert found.scale == pytest.approx((1.6 - 0.2) / (NEEDED - 0.2))
+    assert found.largest["s"] == pytest.approx(50_000 * found.scale) and found.shed == 0
+
+
+def test_what_does_not_fit() -> None:
+    many = {name: 10 * rate for name, rate in RATES.items()}
+    found = plan_capacity(network(), FIGURES, many, cores=2, headroom=1.0)
+    assert not found.fits and found.largest["r"] == pytest.approx(100_000 * 1.8 / (NEEDED - 0.2))
+    again = plan_capacity(network(), FIGURES, found.largest, cores=2, headroom=1.0)
+    assert again.needed == pytest.approx(2.0) and again.scale == pytest.approx(1.0)
+    assert found.shed == pytest.approx(1 - found.largest["r"] / many["r"])
+    assert plan_capacity(network(), FIGURES, many, cores=32, headroom=1.0).fits
+
+
+def test_batches_that_are_full_come_more_often() -> None:
+    figures = Figures(FIGURES.boxes, FIGURES.inputs, fixed=0.8, per_row=2e-6, cores=2, most=15_000)
+    found = plan_capacity(network(), figures, RATES, cores=2, headroom=1.0)
+    assert found.needs[-1].rate == 10.0 and not found.fits
+    again = plan_capacity(network(), figures, found.largest, cores=2, headroom=1.0)
+    assert again.needed == pytest.approx(2.0)
+
+
+def test_a_stream_that_every_bucket_gets_is_taken_as_often() -> None:
+    boxes = {**FIGURES.boxes, "more": BoxFigures(4e-6, {"1": 0.5}, 500.0)}
+    found = plan_capacity(network(), Figures(boxes, FIGURES.inputs, cores=2), RATES, 2, 1.0)
+    assert {need.part: need.rate for need in found.needs}["more"] == 50_000
+
+
+def test_a_box_that_never_ran_is_told() -> None:
+    boxes = {"over": FIGURES.boxes["over"]}
+    found = plan_capacity(network(), Figures(boxes, FIGURES.inputs), RATES, 2, 1.0)
+    assert found.unmeasured == ("more", "both")
+
+
+def test_what_costs_nothing_fits_always() -> None:
+    found = plan_capacity(network(), Figures(inputs={"r": InputFigures(1.0, 0.0)}), RATES, 2, 1.0)
+    assert found.fits and math.isinf(found.scale)
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        ({"r": 1.0}, "input s has no rate; add --rate s=ROWS_PER_SECOND"),
+        ({"r": 1.0, "s": 1.0, "t": 1.0}, "--rate t: the network has no such input; inputs are r, s"),
+        ({"r": -5.0, "s": 1.0}, "--rate r: a rate is a number of rows a second above 0, found -5"),
+        ({"r": 1.0, "s": math.inf}, "--rate s: a rate is a number of rows a second above 0, found inf"),
+    ],
+)
+def test_faults(rates: dict[str, float], told: str) -> None:
+    with pytest.raises(AuroraError) as fault:
+        plan_capacity(network(), FIGURES, rates, 2, 1.0)
+    assert str(fault.value) == told
+
+
+def test_without_figures_there_is_no_answer() -> None:
+    with pytest.raises(AuroraError, match="nothing was measured"):
+        plan_capacity(network(), Figures(), RATES, 2, 1.0)

@@ -1,0 +1,55 @@
+"""A network as `aurora explain --home` draws it."""
+
+from aurora import Network
+from aurora.adapt.drawing import describe_arcs, draw_figures
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.engine.statistics import Statistics
+from aurora.history.status import add_figures, describe_run
+
+DRAWN = """\
+network border: running, 42 batches
+
+                          tuples/s  us/tuple  work
+input r                      1,000         1   17%  3 waiting
+filter over <- r             1,000       2.5   42%  gives 0.25 at 1, 0.75 at rest
+map more <- over.1             250         2    8%  gives 1
+output far <- more.1           250                  p50 0.25 s, p99 1.5 s
+output near <- over.rest       750
+
+beside the boxes: 2 us for each row read, 33% of the work, and 0.40 s for each batch
+it could take about 300,000 rows/s as they come now, on 2 cores
+input r falls behind: 3 rows waiting
+"""
+
+
+def test_a_network_with_its_figures() -> None:
+    network = Network("border")
+    over = network.input("r", "a int").filter("a > 1", name="over")
+    network.output("far", over.map({"a": "a + 1"}, name="more"))
+    network.output("near", over["rest"])
+    figures = Figures(
+        {
+            "over": BoxFigures(2.5e-6, {"1": 0.25, "rest": 0.75}, 1000.0),
+            "more": BoxFigures(2e-6, {"1": 1.0}, 250.0),
+        },
+        {"r": InputFigures(1000.0, 1e-6, 3)},
+        fixed=0.8,
+        per_row=2e-6,
+        cores=2,
+    )
+    seen = Statistics("running", 42, output_rates={"far": 250.0, "near": 750.0}, latency={"far": (0.25, 1.5)})
+    told = describe_run(seen, list(network.boxes), {"far": None, "near": None}, {}, {})
+    drawn = draw_figures(
+        describe_arcs(network), add_figures(told, figures, ["input r falls behind: 3 rows waiting"])
+    )
+    assert drawn + "\n" == DRAWN
+
+
+def test_a_network_that_has_not_run_yet() -> None:
+    network = Network("idle")
+    network.output("far", network.input("r", "a int").filter("a > 1", name="over"))
+    told = describe_run(Statistics("starting"), ["over"], {"far": None}, {}, {})
+    drawn = draw_figures(describe_arcs(network), told)
+    assert "filter over <- r" in drawn and drawn.endswith(
+        "too few batches so far to tell what belongs to no box"
+    )

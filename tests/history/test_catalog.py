@@ -1,0 +1,108 @@
+"""The figures of a home: noted now and then, and taken up by the next run."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from aurora import AuroraError
+from aurora.engine.statistics import Statistics
+from aurora.history.catalog import EVERY, Catalog, read_averages, read_figures
+from aurora.history.home import Home
+from aurora.history.status import add_figures, describe_run
+from aurora.network.qos import Graph, Qos
+from tests.adapt.batches import batch
+from tests.engine.test_statistics import Clock
+
+GRAPHS = {"far": Qos(latency=Graph(((0.0, 1.0), (2.0, 1.0), (10.0, 0.0))))}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    (tmp_path / "checkpoint").mkdir()
+    return Home.of(tmp_path)
+
+
+def test_figures_are_noted_every_few_seconds_and_at_the_end(home: Home) -> None:
+    clock = Clock()
+    catalog = Catalog(home, GRAPHS, clock=clock)
+    noted = []
+    for number in range(int(3 * EVERY)):
+        clock.now = number + 1.0
+        catalog.take(batch(number, clock.now, 1000))
+        noted.append(home.catalog.exists())
+        home.catalog.unlink(missing_ok=True)
+    assert sum(noted) == 3
+    catalog.save()
+    found = read_figures(home)
+    assert found.boxes == catalog.averages.figures(1).boxes and found.inputs["r"].rate == pytest.approx(1000)
+    assert Catalog(home, {}).averages.boxes == catalog.averages.boxes
+    assert Catalog(home, {}, fresh=True).averages.boxes == {}
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"boxes": 3}', "[]"])
+def test_what_cannot_be_read_is_begun_anew(home: Home, text: str | None) -> None:
+    if text is not None:
+        home.catalog.write_text(text)
+    assert read_averages(home).boxes == {}
+    with pytest.raises(AuroraError, match="has no figures yet: let the network run for some batches"):
+        read_figures(home)
+
+
+def test_troubles_are_told_once_and_when_they_are_over(caplog: pytest.LogCaptureFixture) -> None:
+    catalog = Catalog(None, GRAPHS, clock=Clock())
+    catalog.live = ["r"]
+    with caplog.at_level(logging.WARNING, "aurora"):
+        for number in range(10):
+            catalog.take(batch(number, number + 1.0, 1000, delays=(100, 4200)))
+        assert catalog.troubles == ["output far is outside its good zone: p99 4.2 s > 2 s"]
+        for number in range(10, 20):
+            catalog.take(batch(number, number + 1.0, 1000, delays=(100, 900)))
+    assert catalog.troubles == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "output far is outside its good zone: p99 4.2 s > 2 s",
+        "output far is in its good zone again: p99 0.9 s",
+    ]
+
+
+def test_stored_files_are_never_late(caplog: pytest.LogCaptureFixture) -> None:
+    catalog = Catalog(None, GRAPHS, clock=Clock())
+    for number in range(10):
+        catalog.take(batch(number, number + 1.0, 1000, waiting=10_000 * number, delays=(90_000,)))
+    assert catalog.troubles == [] and not caplog.records
+
+
+def test_the_figures_in_the_status() -> None:
+    clock = Clock()
+    catalog = Catalog(None, GRAPHS, clock=clock)
+    catalog.cores, catalog.live = 2, ["r"]
+    for number in range(9):
+        clock.now = number + 1.0
+        catalog.take(batch(number, clock.now, 1000 + 100 * number, took=0.4 + 0.01 * number, waiting=7))
+    seen = Statistics("running", 9, taken={"over": 12_600}, given={"over": 12_600}, input_rates={"r": 900.0})
+    told = describe_run(seen, ["over"], {"far": None}, {}, {})
+    found = add_figures(told, catalog.figures(), ["input r falls behind"])
+    assert json.loads(json.dumps(found["arcs"])) == found["arcs"]
+    assert found["boxes"]["over"]["ports"] == {"1": 0.5, "rest": 0.5}
+    assert found["boxes"]["over"]["cost_us"] == 2.0 and found["boxes"]["over"]["rate"] > 1000
+    assert found["inputs"]["r"] == {"rate": 900.0, "waiting": 7, "growth": 0.0, "cost_us": 1.0}
+    assert found["arcs"]["over.1"]["rate"] == pytest.approx(found["arcs"]["r"]["rate"] / 2, abs=0.1)
+    assert found["overhead"]["row_us"] > 0 and found["cores"] == 2 and found["capacity"] > 1000
+    assert found["troubles"] == ["input r falls behind"]
+
+
+def test_a_home_that_is_starting(tmp_path: Path) -> None:
+    home = Home.of(tmp_path / "home")
+    assert not home.is_starting
+    home.open()
+    assert home.is_starting and home.last_status()["state"] == "starting"
+    home.note_started()
+    assert not home.is_starting and home.last_status()["state"] == "stopped"
+    home.release()
+    home.open()
+    home.release()
+    assert not home.is_starting and not (tmp_path / "home" / "starting").exists()
+    (tmp_path / "home" / "starting").touch()
+    (tmp_path / "home" / "lock").write_text("1\n")
+    assert not home.is_starting, "it was killed while it started"
