@@ -9,6 +9,8 @@ __all__ = ["Trip", "TripCost", "fit_trips"]
 
 # What an empty batch takes at most, in seconds: where all batches were equal, more than that belongs to their rows.
 FLOOR = 0.4
+# Of batches with fewer rows than these, nothing belongs to the rows.
+FEW = 1000
 # Two batches tell something about a row if they differ by this share of the longest.
 APART = 0.2
 # So many pairs of such batches are enough.
@@ -36,8 +38,8 @@ class TripCost:
 def fit_trips(trips: Sequence[Trip], cores: int) -> TripCost:
     """The line through most of the batches (the median of the slopes of all pairs, long ones first).
 
-    Where batches are few or alike, no line can be seen: then a batch costs what an empty one does at most, and what is
-    more belongs to its rows.
+    Where batches are few, short or alike, no line can be seen: then a batch costs what an empty one does at most, and
+    what is more belongs to its rows, if it has many.
 
     >>> trips = [Trip(n, 0.5 + n / 100_000, n / 200_000) for n in (10_000, 50_000, 100_000, 90_000, 20_000)]
     >>> found = fit_trips([*trips, Trip(30_000, 9.0, 0.15)], cores=2)
@@ -52,11 +54,10 @@ def fit_trips(trips: Sequence[Trip], cores: int) -> TripCost:
     per_row = float(worked.sum() / rows.sum()) if rows.sum() else 0.0
     slope = _slope(rows, seconds)
     if slope is None:
-        fixed = min(float(np.median(seconds)), FLOOR)
-        slope = max(float(np.median(seconds)) - fixed, 0.0) / max(float(np.median(rows)), 1.0)
-    else:
-        slope = max(slope, per_row / cores)
-        fixed = max(float(np.median(seconds - slope * rows)), 0.0)
+        usual, length = float(np.median(seconds)), float(np.median(rows))
+        slope = 0.0 if length < FEW else max(usual - FLOOR, 0.0) / length
+    slope = max(slope, per_row / cores)
+    fixed = max(float(np.median(seconds - slope * rows)), 0.0)
     return TripCost(fixed * cores, max(slope * cores - per_row, 0.0))
 
 
@@ -64,7 +65,7 @@ def _slope(rows: np.ndarray, seconds: np.ndarray) -> float | None:
     """Seconds for a row; None if too few pairs of batches differ enough."""
     first, second = np.triu_indices(len(rows), 1)
     apart = np.abs(rows[second] - rows[first])
-    telling = apart >= APART * max(rows.max(), 1.0)
+    telling = apart >= max(APART * rows.max(), FEW)
     if telling.sum() < PAIRS:
         return None
     run, rise = (rows[second] - rows[first])[telling], (seconds[second] - seconds[first])[telling]

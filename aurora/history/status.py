@@ -10,6 +10,9 @@ from aurora.network.qos import Qos
 
 __all__ = ["add_figures", "add_shedding", "add_waiting", "describe_run"]
 
+# Shorter batches do not tell how many rows could come.
+FEW = 1000
+
 
 def describe_run(
     seen: Statistics,
@@ -98,7 +101,7 @@ def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> 
             "row_us": _micro(figures.per_row) if measured else None,
         },
         "cores": figures.cores,
-        "capacity": round(figures.capacity()) if measured and figures.row_cost else None,
+        "capacity": round(figures.capacity()) if figures.train >= FEW and figures.row_cost else None,
         "troubles": troubles,
     }
 

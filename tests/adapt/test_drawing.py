@@ -36,6 +36,7 @@ def test_a_network_with_its_figures() -> None:
         fixed=0.8,
         per_row=2e-6,
         cores=2,
+        train=50_000,
     )
     seen = Statistics("running", 42, output_rates={"far": 250.0, "near": 750.0}, latency={"far": (0.25, 1.5)})
     told = describe_run(seen, list(network.boxes), {"far": None, "near": None}, {}, {})

@@ -79,16 +79,17 @@ def test_the_figures_in_the_status() -> None:
     catalog.cores, catalog.live = 2, ["r"]
     for number in range(9):
         clock.now = number + 1.0
-        catalog.take(batch(number, clock.now, 1000 + 100 * number, took=0.4 + 0.01 * number, waiting=7))
+        took = 0.4 + 0.01 * number
+        catalog.take(batch(number, clock.now, 10_000 + 1000 * number, took=took, waiting=7))
     seen = Statistics("running", 9, taken={"over": 12_600}, given={"over": 12_600}, input_rates={"r": 900.0})
     told = describe_run(seen, ["over"], {"far": None}, {}, {})
     found = add_figures(told, catalog.figures(), ["input r falls behind"])
     assert json.loads(json.dumps(found["arcs"])) == found["arcs"]
     assert found["boxes"]["over"]["ports"] == {"1": 0.5, "rest": 0.5}
-    assert found["boxes"]["over"]["cost_us"] == 2.0 and found["boxes"]["over"]["rate"] > 1000
+    assert found["boxes"]["over"]["cost_us"] == 2.0 and found["boxes"]["over"]["rate"] > 10_000
     assert found["inputs"]["r"] == {"rate": 900.0, "waiting": 7, "growth": 0.0, "cost_us": 1.0}
     assert found["arcs"]["over.1"]["rate"] == pytest.approx(found["arcs"]["r"]["rate"] / 2, abs=0.1)
-    assert found["overhead"]["row_us"] > 0 and found["cores"] == 2 and found["capacity"] > 1000
+    assert found["overhead"]["row_us"] > 0 and found["cores"] == 2 and found["capacity"] > 10_000
     assert found["troubles"] == ["input r falls behind"]
 
 

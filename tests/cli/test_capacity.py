@@ -1,0 +1,140 @@
+"""`aurora capacity` and `aurora explain` with figures: what they print, and how they end."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora.adapt.averages import Averages
+from aurora.history.home import Home
+from tests.adapt.batches import batch
+
+NETWORK = """\
+network: border
+inputs:
+  r: {schema: "a int"}
+boxes:
+  over: {filter: ["a > 1"], from: r}
+outputs:
+  far: {from: over, qos: {latency: [[0, 1], [2, 1], [10, 0]], delivered: [[100, 1], [0, 0]]}}
+  near: {from: over.rest, qos: {value: {of: a, graph: [[0, 0], [9, 1]]}}}
+"""
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    path = tmp_path / "border.yaml"
+    path.write_text(NETWORK)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose last run knew what its box costs: 2 microseconds a tuple, and 1 for reading a row."""
+    folder = Home.of(tmp_path / "home")
+    folder.checkpoint.mkdir(parents=True)
+    averages = Averages()
+    sizes = [10_000, 50_000, 20_000, 100_000, 80_000, 10_000, 60_000]
+    for number, (rows, before) in enumerate(zip(sizes, [0, *sizes], strict=False)):
+        averages = averages.add(batch(number, number + 1.0, rows, took=0.5 + before * 5e-6))
+    folder.catalog.write_text(json.dumps({**averages.to_json(), "cores": 2, "most": 1_000_000}))
+    return folder.folder
+
+
+def test_what_fits(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora(
+        "capacity", network, "--rate", "r=50000", "--home", home, "--cores", "2", "--headroom", "1"
+    )
+    assert (ended.status, ended.err) == (0, "")
+    assert [line.split() for line in ended.out.splitlines() if line] == [
+        ["part", "a", "second", "us", "each", "cores"],
+        ["input", "r", "50,000", "1", "0.050"],
+        ["filter", "over", "50,000", "2", "0.100"],
+        ["each", "row", "50,000", "7", "0.350"],
+        ["each", "batch", "0.25", "1,000,000", "0.250"],
+        ["needed", "0.750"],
+        ["there", "are", "2", "x", "1", "2.000"],
+        ["fits;", "the", "largest", "rates", "that", "do:", "r", "175,000"],
+    ]
+
+
+def test_what_does_not_fit(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    words = ("capacity", network, "--rate", "r=350_000", "--home", home, "--cores", "2", "--headroom", "1")
+    ended = aurora(*words)
+    assert ended.status == 1 and ended.err == ""
+    assert ended.out.endswith(
+        "does not fit; the largest rates that do: r 175,000\n50% of all rows would have to be shed\n"
+    )
+    found = json.loads(aurora(*words, "--json").out)
+    assert not found["fits"] and found["largest"]["r"] == pytest.approx(175_000)
+    assert found["shed"] == pytest.approx(0.5)
+    assert [part["part"] for part in found["parts"]] == ["r", "over", "each row", "each batch"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--rate", "r=5"], "what a tuple costs must be known: give --home DIR or --sample NAME=csv:PATH"),
+        (["--home", "{home}"], "input r has no rate; add --rate r=ROWS_PER_SECOND"),
+        (["--home", "{home}", "--rate", "r=many"], "--rate r=many: write a number of rows a second"),
+        (["--home", "{home}", "--rate", "q=1", "--rate", "r=1"], "--rate q: the network has no such input"),
+        (["--home", "{home}", "--rate", "r=5", "--headroom", "2"], "--headroom 2: write a share above 0"),
+        (["--home", "nowhere", "--rate", "r=5"], "nowhere is not the home of a network"),
+        (["--sample", "r=csv:nothing.csv", "--rate", "r=5"], "source r: there is no nothing.csv"),
+    ],
+)
+def test_faults(aurora, network: Path, home: Path, words: list[str], told: str) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("capacity", network, *(word.replace("{home}", str(home)) for word in words))
+    assert ended.status == 1 and ended.out == ""
+    assert ended.err.startswith("error: ") and told in ended.err and ended.err.count("\n") == 1
+
+
+def test_a_home_without_figures(aurora, network: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "new" / "checkpoint").mkdir(parents=True)
+    ended = aurora("capacity", network, "--rate", "r=5", "--home", tmp_path / "new")
+    assert ended.status == 1 and "has no figures yet: let the network run for some batches" in ended.err
+
+
+def test_a_sample_is_run_and_measured(aurora, network: Path, tmp_path: Path, spark: SparkSession) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "r.csv").write_text("a\n" + "".join(f"{i % 4}\n" for i in range(2000)))
+    words = ("--rate", "r=10", "--sample", f"r=csv:{tmp_path / 'r.csv'}", "--json")
+    ended = aurora("capacity", network, *words)
+    found = json.loads(ended.out)
+    assert ended.status == 0 and found["fits"] and found["unmeasured"] == []
+    parts = {part["part"]: part for part in found["parts"]}
+    assert parts["over"]["cost_us"] > 0 and parts["r"]["cost_us"] > 0 and parts["each batch"]["cost_us"] > 0
+    assert sorted(os.listdir(tmp_path)) == ["border.yaml", "r.csv"], "nothing is left behind"
+
+
+def test_a_network_of_a_home_with_its_figures(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("explain", "--home", home)
+    assert ended.status == 1 and f"aurora explain NETWORK --home {home}" in ended.err
+    ended = aurora("explain", network, "--home", home)
+    assert ended.status == 0
+    (line,) = (line.split() for line in ended.out.splitlines() if line.startswith("filter over"))
+    assert line == ["filter", "over", "<-", "r", "-", "-"] or line[5:6] == ["2"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_the_graphs_are_drawn(aurora, network: Path, tmp_path: Path, ending: str) -> None:  # type: ignore[no-untyped-def]
+    picture = tmp_path / f"graphs.{ending}"
+    ended = aurora("explain", network, "--plot", picture)
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    begin = picture.read_bytes()[:300]
+    assert begin.startswith(b"\x89PNG") if ending == "png" else b"<?xml" in begin
+
+
+def test_what_cannot_be_drawn(aurora, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    assert "ends in .png or .svg" in aurora("explain", network, "--plot", tmp_path / "graphs.txt").err
+    closed = aurora("explain", network, "--plot", tmp_path / "nowhere" / "graphs.png")
+    assert closed.status == 1 and "No such file or directory; name another file" in closed.err
+    plain = tmp_path / "plain.yaml"
+    plain.write_text(NETWORK[: NETWORK.index(", qos")] + "}\n")
+    assert "no output has a graph; add for example qos:" in aurora("explain", plain, "--plot", "x.png").err
+    assert "--plot needs a network" in aurora("explain", "--plot", "x.png").err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    missing = aurora("explain", network, "--plot", tmp_path / "graphs.png")
+    assert missing.err == "error: plots are drawn by matplotlib, which is missing; pip install matplotlib\n"
