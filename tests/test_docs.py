@@ -27,6 +27,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "examples/README.md", "docs/networks.md
 # Whose commands another test gives.
 OTHERS = [
     "docs/running-networks.md",
+    "docs/adaptation.md",
     "docs/linear-road.md",
     "docs/linear-road-on-aurora.md",
     "docs/nexmark.md",

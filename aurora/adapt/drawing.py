@@ -46,7 +46,8 @@ def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     for name, port in drawn["outputs"].items():
         found = status["outputs"].get(name, {})
         rows.append((f"output {name} <- {port}", _number(found.get("rate")), "", "", _quality(found)))
-    lines = [f"network {drawn['name']}: {status['state']}, {status['batch']:,} batches", "", *_align(rows)]
+    made = f"{status['batch']:,} {'batch' if status['batch'] == 1 else 'batches'}"
+    lines = [f"network {drawn['name']}: {status['state']}, {made}", "", *_align(rows)]
     return "\n".join([*lines, *_overhead(status, whole), *status.get("troubles", [])])
 
 
