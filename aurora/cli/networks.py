@@ -76,6 +76,12 @@ def run_network(
             help="Folder for all of the run: aurora status, attach, peek and others talk to it there."
         ),
     ] = None,
+    no_shedding: Annotated[
+        bool, typer.Option("--no-shedding", help="Leave nothing out under overload, whatever the graphs say.")
+    ] = False,
+    no_deferring: Annotated[
+        bool, typer.Option("--no-deferring", help="Let no output wait for a more urgent one.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
     log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
@@ -101,6 +107,8 @@ def run_network(
         rejects=rejects,
         log=str(log.absolute()) if log else None,
         home=home,
+        defer=not no_deferring,
+        shed=not no_shedding,
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:

@@ -21,7 +21,7 @@ from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings, cores_of
-from aurora.engine.sources.source import notices
+from aurora.engine.sources.source import can_shed, notices
 from aurora.engine.spark.faults import java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
@@ -168,6 +168,12 @@ class SparkRun:
         """The inputs whose rows come while the network runs."""
         sources = self._bound.admission.sources
         return frozenset(name for name, source in sources.items() if source.live)
+
+    @property
+    def sheddable(self) -> frozenset[str]:
+        """Those of them from which load can be shed."""
+        sources = self._bound.admission.sources
+        return frozenset(name for name, source in sources.items() if can_shed(source))
 
     @property
     def cores(self) -> int:

@@ -112,6 +112,8 @@ def start(
             points.register_part(READER, arcs, fresh=False)
             deferred = Deferred(split, home, points, sources, sinks, own, adapting.watch_later)
             held.callback(_stop_quietly, deferred)
+        if adapting.shedder is not None:
+            adapting.shedder.inputs = main.sheddable
         adapting.parts = parts = Parts(main, deferred, adapting.turns)
         if home is not None:
             home.write_network(describe_arcs(network))

@@ -1,7 +1,7 @@
 """Load shedding of a network that runs: after every batch, what its drop boxes leave out of the next ones."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from aurora.adapt.figures import Figures
@@ -35,6 +35,8 @@ class Shedder:
             for name, qos in self._graphs.items()
             if semantic and qos is not None and qos.value is not None
         }
+        # The inputs from which load can be shed, once that is known.
+        self.inputs: Collection[str] = ()
         self.shedding = Shedding()
         # The seconds of one core that it saves a row, as planned.
         self._saved = 0.0
@@ -72,6 +74,8 @@ class Shedder:
 
     def decide(self, figures: Figures, late: float) -> Shedding:
         """What is shed from now on; `late` is how long the slowest rows were under way, in seconds."""
+        reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
+        figures = replace(figures, inputs=reads)
         load = find_load(figures, self._zone, self._saved, late)
         going = bool(self.shedding.drops)
         if (not going and not is_pressed(load, self._zone, late)) or (

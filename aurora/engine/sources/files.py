@@ -69,6 +69,10 @@ class LineFiles:
         return Csv(self.delimiter) if self.style == "csv" else None
 
     @property
+    def keeps(self) -> bool:
+        return True
+
+    @property
     def live(self) -> bool:
         return self.follow
 

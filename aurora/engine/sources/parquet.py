@@ -50,6 +50,10 @@ class ParquetFiles:
         return FileList(self.path, self.follow, self.notes)
 
     @property
+    def keeps(self) -> bool:
+        return True
+
+    @property
     def live(self) -> bool:
         return self.follow
 

@@ -17,6 +17,7 @@ __all__ = [
     "Portion",
     "Reject",
     "Source",
+    "can_shed",
     "forget_before",
     "moved",
     "noticed",
@@ -66,9 +67,11 @@ class Piece(Protocol):
 class Source(Protocol):
     """What a network may read from; one of your own is given to `run` as an object.
 
-    It may have three methods more: `identity() -> str`, what tells it from other sources, so that a run does not go on
-    with another one; `forget(cursor)`, called when nothing before that place will be asked for again; and
-    `waiting(cursor) -> int`, how many rows there are behind that place by now, about.
+    It may have more methods: `identity() -> str`, what tells it from other sources, so that a run does not go on
+    with another one; `forget(cursor)`, called when nothing before that place will be asked for again;
+    `waiting(cursor) -> int`, how many rows there are behind that place by now, about. And it may have an attribute
+    `keeps`: its rows, though they come while the network runs, lie where they are until they are read, as those of a
+    file do, so load is not shed from it.
     """
 
     @property
@@ -109,6 +112,11 @@ def rows_waiting(source: Source, cursor: Cursor) -> int | None:
     ask = getattr(source, "waiting", None)
     found = ask(cursor) if callable(ask) else None
     return None if found is None else int(found)
+
+
+def can_shed(source: Source) -> bool:
+    """Whether load can be shed from a source: its rows come while the network runs, and do not wait."""
+    return source.live and not getattr(source, "keeps", False)
 
 
 def moved(before: Cursor, after: Cursor) -> bool:
