@@ -33,7 +33,7 @@ from aurora.network.bins import Bins, make_bins
 from aurora.network.network import Network
 from aurora.network.qos import find_zone
 
-__all__ = ["Bound", "find_reads"]
+__all__ = ["Bound", "check_names", "find_reads"]
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
@@ -62,8 +62,7 @@ class Bound:
         network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any], settings: Settings
     ) -> "Bound":
         _check_settings(settings)
-        _check_names("source", sources, list(network.inputs), "input")
-        _check_names("sink", sinks, list(network.outputs), "output")
+        check_names(network, sources, sinks)
         if not sinks:
             raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
         opened = {
@@ -147,6 +146,12 @@ def _check_settings(settings: Settings) -> None:
         raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most, found {partitions:,}")
     if settings.checkpoint is not None:
         check_local("checkpoint", settings.checkpoint)
+
+
+def check_names(network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any]) -> None:
+    """Raises a fault unless every source is that of an input, and every sink that of an output."""
+    _check_names("source", sources, list(network.inputs), "input")
+    _check_names("sink", sinks, list(network.outputs), "output")
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str) -> None:

@@ -147,6 +147,11 @@ class Home:
     def forget_queries(self) -> None:
         shutil.rmtree(self.folder / "queries", ignore_errors=True)
 
+    def forget_deferred(self, but: bool) -> None:
+        """Removes what an earlier run has left of a part that waits, unless there is one now."""
+        if not but:
+            shutil.rmtree(self.deferred, ignore_errors=True)
+
     def forget_points(self, but: Collection[str]) -> None:
         """Removes what was kept at points that the network does not have any more."""
         place = self.folder / "points"

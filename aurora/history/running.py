@@ -13,7 +13,7 @@ from aurora.adapt.deferral import split_network
 from aurora.adapt.drawing import describe_arcs
 from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.binding import find_reads
+from aurora.engine.binding import check_names, find_reads
 from aurora.engine.paths import Read
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import Result, SparkRun, start_run
@@ -21,7 +21,6 @@ from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.adapting import Adapting
 from aurora.history.answers import answers
-from aurora.history.catalog import Catalog
 from aurora.history.control import ControlServer
 from aurora.history.deferred import READER, Deferred
 from aurora.history.home import Home
@@ -65,6 +64,7 @@ def start(
     `storing` hears the name of a stored set and how many of its rows are stored by key so far.
     """
     settings = settings or Settings()
+    check_names(network, sources, sinks)
     with ExitStack() as held:
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
@@ -85,25 +85,21 @@ def start(
         reads = find_reads(network, sources)
         if split is not None and home is not None:
             check_sinks(split.later, sinks, reads, home)
-        catalog = Catalog(
-            home, {name: output.qos for name, output in network.outputs.items()}, settings.fresh
-        )
-        adapting = Adapting(network, sinks, split, catalog, settings)
+        adapting = Adapting(network, sinks, split, home, settings)
         main = start_run(
             points.with_outputs(),
-            {name: source for name, source in sources.items() if name in urgent.inputs},
+            sources,
             {**{name: sink for name, sink in sinks.items() if name in urgent.outputs}, **points.sinks()},
             own,
             points.watched(adapting.watched(watch)),
             shared=home is not None,
         )
-        catalog.cores, catalog.live = main.cores, main.live
-        catalog.most = own.batch * sum(not entry.static for entry in network.inputs.values())
         held.callback(_stop_quietly, main)
         if home is not None and settings.fresh:
             # Not before: a run that could not begin has changed nothing.
             home.forget_queries()
             home.forget_points(but=points.schemas)
+            home.forget_deferred(but=split is not None)
         points.describe()
         points.note_passed(main.totals.behind)
         deferred = None
@@ -112,9 +108,7 @@ def start(
             points.register_part(READER, arcs, fresh=False)
             deferred = Deferred(split, home, points, sources, sinks, own, adapting.watch_later)
             held.callback(_stop_quietly, deferred)
-        if adapting.shedder is not None:
-            adapting.shedder.inputs = main.sheddable
-        adapting.parts = parts = Parts(main, deferred, adapting.turns)
+        parts = adapting.begin(main, deferred)
         if home is not None:
             home.write_network(describe_arcs(network))
         running = Running(network, parts, list(sinks), own, home, points, adapting, reads)
