@@ -80,6 +80,13 @@ def run_network(
     log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
     ] = None,
+    optimising: Annotated[
+        bool,
+        typer.Option(
+            "--optimising/--no-optimising",
+            help="Let boxes change places while it runs, where that costs less.",
+        ),
+    ] = True,
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
@@ -101,6 +108,7 @@ def run_network(
         rejects=rejects,
         log=str(log.absolute()) if log else None,
         home=home,
+        optimise=optimising,
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:

@@ -71,7 +71,8 @@ class LocalRun:
     """Between batches there is nothing but bytes, so that every batch begins as one after a restart does.
 
     A batch that fails changes nothing, and can be run again. `now` is the local time, which passes when it is set, or
-    when a source says so. `drops` and `rewrites` may be set between batches. What came out is in `outputs`, a train for each batch; what the boxes did is in `counts`.
+    when a source says so. `drops` and `rewrites` may be set between batches. What came out is in `outputs`, a train for
+    each batch; what the boxes did is in `counts`.
 
     >>> from aurora.engine.plan import plan_network
     >>> from aurora.engine.sources.memory import Memory

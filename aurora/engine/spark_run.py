@@ -16,9 +16,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
+from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import notices
@@ -78,10 +80,12 @@ def start_run(
     watch: Callable[[BatchReport], None] | None = None,
     pool: str = NETWORK_POOL,
     shared: bool = False,
+    adviser: Callable[[Plan], Adviser] | None = None,
 ) -> "SparkRun":
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
-    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too.
+    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
+    makes the one that rearranges the network while it runs, unless the settings forbid it.
     """
     settings = settings or Settings()
     check_master(settings.master)
@@ -89,7 +93,8 @@ def start_run(
         bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
         java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
         spark = own_session(spark_session(f"aurora {network.name}", settings.master, java, settings.log))
-        run = SparkRun(spark, bound, settings, watch, pool)
+        advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
+        run = SparkRun(spark, bound, settings, watch, pool, advises)
         # From here on the run lifts its locks itself.
         held.pop_all()
     return run
@@ -105,8 +110,10 @@ class SparkRun:
         settings: Settings,
         watch: Callable[[BatchReport], None] | None = None,
         pool: str = NETWORK_POOL,
+        adviser: Adviser | None = None,
     ) -> None:
         self._spark = spark
+        self._adviser = adviser
         self._pool = pool
         self._bound = bound
         self._settings = settings
@@ -264,15 +271,20 @@ class SparkRun:
         return found
 
     def _set_taps(self) -> None:
-        """Tells the source which streams somebody looks at; who orders something else at this moment goes first, for
-        it may wait for the batch that calls this."""
-        if self._taps.names() == self._controls.taps or not self._ordering.acquire(blocking=False):
+        """Tells the source which streams somebody looks at."""
+        self._order_if_free(taps=self._taps.names())
+
+    def _order_if_free(self, **changes: Any) -> None:
+        """Changes controls, if they are not so already; who orders something else at this moment goes first, for it may
+        wait for the batch that calls this."""
+        if all(getattr(self._controls, name) == value for name, value in changes.items()):
             return
-        try:
-            if self._active():
-                self._order(replace(self._controls, taps=self._taps.names()))
-        finally:
-            self._ordering.release()
+        if self._ordering.acquire(blocking=False):
+            try:
+                if self._active():
+                    self._order(replace(self._controls, **changes))
+            finally:
+                self._ordering.release()
 
     def batches(self) -> Iterator[BatchReport]:
         """Each batch when it is done, from the first that nobody was told of, until the run ends."""
@@ -295,6 +307,7 @@ class SparkRun:
             output_rates=outputs,
             latency=self._recent.latency(),
             delays=self._recent.delays(),
+            changes=() if self._adviser is None else self._adviser.changes,
         )
 
     def __enter__(self) -> "SparkRun":
@@ -374,6 +387,8 @@ class SparkRun:
         self._taps.take(report.shown)
         self._reports.append(report)
         self._set_taps()
+        if self._adviser is not None:
+            self._order_if_free(rewrites=self._adviser.advise(report))
         for text in notices(report.places):
             logging.getLogger("aurora").warning(text)
         if self._watch is not None:

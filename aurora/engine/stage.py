@@ -97,7 +97,7 @@ def run_stage(
             state.bytes(own),
             turn.discarded,
         )
-        counts |= _count_parts(turn)
+        counts |= _count_parts(box.name, turn)
         for name, train in outputs.items():
             made = Port(box.name, name)
             here[made] = _shed(plan, made, train, dropping, counts) if dropping else train
@@ -181,12 +181,15 @@ def _in_one_bucket(plan: Plan, box: Box) -> bool:
     return all(plan.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
 
 
-def _count_parts(turn: Turn) -> dict[str, BoxCounts]:
-    """What boxes did that were called as one, each for itself."""
-    return {
+def _count_parts(box: str, turn: Turn) -> dict[str, BoxCounts]:
+    """What boxes did that were called as one, each for itself; what they left out is with the one that has the name."""
+    found = {
         name: BoxCounts(done.taken, Counter({done.port: done.given}), done.nanoseconds)
         for name, done in turn.parts.items()
     }
+    if box in found:
+        found[box].discarded = turn.discarded
+    return found
 
 
 def _call_box(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
