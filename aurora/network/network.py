@@ -325,7 +325,7 @@ class Network:
         elif keeps:
             spec["keeps"] = _listed(keeps)
         if commutes is not None:
-            spec["commutes"] = _listed(commutes)
+            spec["commutes"] = _listed(commutes) if isinstance(commutes, Sequence) else commutes
         return self.add(name, spec)
 
     def output(
