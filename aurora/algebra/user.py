@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.choice import Choice
+from aurora.algebra.declared import as_declared
 from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.keeps import Declared, check_reads, declare, keeps_declared
 from aurora.algebra.needs import Needs
@@ -18,7 +19,6 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import LAST, Train, at_the_end
-from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Kernel", "UserBox", "caused"]
@@ -193,7 +193,7 @@ class UserBox:
                 )
             columns = zip(schema.items(), train.rows.columns, strict=True)
             rows = pa.RecordBatch.from_arrays(
-                [_as_declared(column, kind, port, name) for (name, kind), column in columns],
+                [as_declared(column, kind, port, name) for (name, kind), column in columns],
                 schema=schema.arrow(),
             )
             # A train that was merely passed on has no line yet that orders the rows of one cause.
@@ -218,50 +218,6 @@ class UserBox:
                 raise AuroraError(
                     f"a user's kernel gave {type(train).__name__} for output {port}; make a train of it with caused()"
                 )
-
-
-def _as_declared(column: pa.Array, declared: pa.DataType, port: str, name: str) -> pa.Array:
-    """A column in its declared type: whole numbers may have another width, what is another kind of value is a fault."""
-    found = column.type
-    if found == declared:
-        return column
-    if not _fits(found, declared):
-        raise AuroraError(
-            f"output {port} of a user's kernel: field {name} is {_shown(found)}, declared is {type_name(declared)}"
-        )
-    try:
-        return column.cast(declared)
-    except pa.ArrowInvalid as fault:
-        raise AuroraError(
-            f"output {port} of a user's kernel: field {name}, declared as {type_name(declared)}: {fault}"
-        ) from None
-
-
-def _fits(found: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether values of one type are values of the other, unless they are too large for it."""
-    if pa.types.is_null(found):
-        return True
-    if pa.types.is_dictionary(found):
-        return _fits(found.value_type, declared)
-    for kinds in (
-        (pa.types.is_integer,),
-        (pa.types.is_floating, pa.types.is_integer),
-        (pa.types.is_string, pa.types.is_large_string),
-        (pa.types.is_binary, pa.types.is_large_binary),
-        (pa.types.is_timestamp,),
-        (pa.types.is_date,),
-        (pa.types.is_struct,),
-    ):
-        if kinds[0](declared):
-            return any(is_kind(found) for is_kind in kinds)
-    return False
-
-
-def _shown(found: pa.DataType) -> str:
-    try:
-        return type_name(found)
-    except AuroraError:
-        return str(found)
 
 
 def _by_fields_at_the_end(train: Train) -> Train:
