@@ -9,7 +9,7 @@ from aurora.adapt.rules import RULES, Proposal
 from aurora.algebra.moving import Chain, arrange_chain
 from aurora.engine.controls import Rewrites
 from aurora.engine.plan import Plan
-from aurora.engine.rewriting import find_chains
+from aurora.engine.rewriting import find_chains, is_pinned
 from aurora.engine.statistics import BatchReport, Change
 from aurora.engine.work import Work
 
@@ -105,6 +105,10 @@ class Optimiser:
         holding = {frozenset(order): order for order in report.controls.rewrites}
         wanted = []
         for watched in self._watched:
+            if is_pinned(watched.chain, report.controls.streams):
+                # It works as it is written for the time being, whatever is asked for.
+                wanted += [] if watched.order is None else [watched.order]
+                continue
             made = watched.found(holding.get(frozenset(watched.chain.names)), report.seconds)
             if made is not None:
                 self._changes = [*self._changes, Change(report.batch, made.what, made.why)][-MOST_CHANGES:]

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from aurora.algebra.moving import Chain, Link, arrange_chain
 from aurora.engine.combined import Combined
-from aurora.engine.controls import Rewrites
+from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.plan import Entry, Plan, Stage
+from aurora.engine.work import BoxWork, Work
 from aurora.network.network import Box, Port
 
-__all__ = ["find_chains", "rewrite_plan"]
+__all__ = ["find_chains", "is_pinned", "restore_work", "rewrite_plan"]
 
 # For each input of a box the entry it comes through.
 Wires = tuple[Entry | None, ...]
@@ -41,15 +42,38 @@ def rewrite_plan(plan: Plan, rewrites: Rewrites, looked_at: Iterable[str] = ()) 
     return _MADE[key][1]
 
 
+def is_pinned(chain: Chain, streams: Iterable[str]) -> bool:
+    """Whether one of the streams is not there where the chain is carried out as one."""
+    ports = {str(Port(link.name, port)) for link in chain.links for port in link.operator.outputs}
+    return bool((ports - {str(Port(chain.last.name, chain.last.port))}).intersection(streams))
+
+
+def restore_work(work: Work, chains: Iterable[Chain], controls: Controls) -> Work:
+    """What a batch did as if its boxes had worked in the order of the network: each has its own seconds, for the tuples
+    that would have come to it there. Whoever reckons with the network as it is written needs no other order."""
+    orders = {frozenset(order): order for order in controls.rewrites}
+    boxes = dict(work.boxes)
+    for chain in chains:
+        order = orders.get(frozenset(chain.names))
+        if order is None or is_pinned(chain, controls.streams) or not set(order) <= boxes.keys():
+            continue
+        taken = float(boxes[order[0]].taken)
+        for link in chain.links:
+            done = boxes[link.name]
+            # Of a box that nothing reached nothing is known.
+            given = taken * (done.given.get(link.port, 0) / done.taken if done.taken else 1.0)
+            boxes[link.name] = BoxWork(round(taken), {**done.given, link.port: round(given)}, done.seconds)
+            taken = given
+    return replace(work, boxes=boxes)
+
+
 def _rewritten(plan: Plan, rewrites: Rewrites, looked_at: Collection[str]) -> Plan:
     orders = {frozenset(order): order for order in rewrites}
     stages = []
     for stage in plan.stages:
         for chain in _chains(plan, stage):
-            order = orders.get(frozenset(chain.names))
+            order = None if is_pinned(chain, looked_at) else orders.get(frozenset(chain.names))
             arranged = None if order is None else arrange_chain(chain, order)
-            if _hidden(chain) & set(looked_at):
-                continue
             if arranged is not None:
                 stage = _with_combined(plan, stage, chain, Combined(arranged, chain.last.port))
         stages.append(stage)
@@ -65,12 +89,6 @@ def _with_combined(plan: Plan, stage: Stage, chain: Chain, operator: Combined) -
     boxes[chain.last.name] = whole, wires, clocks
     left = [row for name, row in boxes.items() if name not in chain.names[:-1]]
     return Stage(stage.number, *(tuple(column) for column in zip(*left, strict=True)))
-
-
-def _hidden(chain: Chain) -> set[str]:
-    """The streams that are not there where a chain is carried out as one."""
-    ports = {str(Port(link.name, port)) for link in chain.links for port in link.operator.outputs}
-    return ports - {str(Port(chain.last.name, chain.last.port))}
 
 
 def _rows(stage: Stage) -> Iterator[tuple[Box, Wires, Wires]]:

@@ -22,6 +22,7 @@ from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
+from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import notices
 from aurora.engine.spark.faults import java_fault, tell_fault
@@ -114,6 +115,7 @@ class SparkRun:
     ) -> None:
         self._spark = spark
         self._adviser = adviser
+        self._chains = find_chains(bound.job.plan)
         self._pool = pool
         self._bound = bound
         self._settings = settings
@@ -233,18 +235,8 @@ class SparkRun:
                 self._order(replace(self._controls, held=held))
 
     def set_drops(self, drops: tuple[Drop, ...]) -> bool:
-        """From the next batch on these drop boxes shed load. Gives whether they were set: who orders something else at
-        this moment goes first, for it may wait for the batch that calls this."""
-        if drops == self._controls.drops:
-            return True
-        if not self._ordering.acquire(blocking=False):
-            return False
-        try:
-            if self._active():
-                self._order(replace(self._controls, drops=drops))
-            return True
-        finally:
-            self._ordering.release()
+        """From the next batch on these drop boxes shed load. Gives whether they were set."""
+        return self._order_if_free(drops=drops)
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
@@ -274,17 +266,19 @@ class SparkRun:
         """Tells the source which streams somebody looks at."""
         self._order_if_free(taps=self._taps.names())
 
-    def _order_if_free(self, **changes: Any) -> None:
-        """Changes controls, if they are not so already; who orders something else at this moment goes first, for it may
-        wait for the batch that calls this."""
+    def _order_if_free(self, **changes: Any) -> bool:
+        """Changes controls, and gives whether they are so now: who orders something else at this moment goes first, for
+        it may wait for the batch that calls this."""
         if all(getattr(self._controls, name) == value for name, value in changes.items()):
-            return
-        if self._ordering.acquire(blocking=False):
-            try:
-                if self._active():
-                    self._order(replace(self._controls, **changes))
-            finally:
-                self._ordering.release()
+            return True
+        if not self._ordering.acquire(blocking=False):
+            return False
+        try:
+            if self._active():
+                self._order(replace(self._controls, **changes))
+            return True
+        finally:
+            self._ordering.release()
 
     def batches(self) -> Iterator[BatchReport]:
         """Each batch when it is done, from the first that nobody was told of, until the run ends."""
@@ -371,6 +365,10 @@ class SparkRun:
 
     def _committed(self, report: BatchReport) -> None:
         totals = self._commits.totals
+        if self._adviser is not None:
+            # Before anybody else hears of it: the others reckon with the network as it is written.
+            self._order_if_free(rewrites=self._adviser.advise(report))
+            report = replace(report, work=restore_work(report.work, self._chains, report.controls))
         self._seen = Statistics(
             "running",
             report.batch + 1,
@@ -387,8 +385,6 @@ class SparkRun:
         self._taps.take(report.shown)
         self._reports.append(report)
         self._set_taps()
-        if self._adviser is not None:
-            self._order_if_free(rewrites=self._adviser.advise(report))
         for text in notices(report.places):
             logging.getLogger("aurora").warning(text)
         if self._watch is not None:

@@ -28,6 +28,7 @@ class Run:
         self.nature, self.tuples = nature, tuples
         self.rewrites: Rewrites = ()
         self.orders: list[tuple[str, ...]] = []
+        self.streams: tuple[str, ...] = ()
 
     def go(self, batches: int) -> "Run":
         for _ in range(batches):
@@ -40,7 +41,7 @@ class Run:
                 left = given
             report = BatchReport(
                 number, {}, 0, 0, {}, {}, float(number), False,
-                Controls(rewrites=self.rewrites), work=Work(boxes),
+                Controls(rewrites=self.rewrites, taps=self.streams), work=Work(boxes),
             )  # fmt: skip
             self.orders.append(self.rewrites[0] if self.rewrites else ())
             self.rewrites = self.optimiser.advise(report)
@@ -115,3 +116,15 @@ def test_chains_of_other_networks_are_left_alone() -> None:
     optimiser = Optimiser(plan_network(network_of("  z: {map: {v: v}, from: r}")))
     report = BatchReport(0, {}, 0, 0, {}, {}, 1.0, False, Controls(rewrites=(("x", "y"),)))
     assert optimiser.advise(report) == ()
+
+
+def test_a_chain_that_somebody_looks_into_is_left_alone_meanwhile() -> None:
+    run = Run(plain(a=(0.9, 1), b=(0.1, 1), z=(1, 5)))
+    run.streams = ("a.1",)
+    assert not any(run.go(20).orders)
+    run.streams = ()
+    run.go(10)
+    assert run.rewrites == (OTHER,)
+    run.streams = ("a.1",)
+    run.go(20)
+    assert run.rewrites == (OTHER,), "as before, when nobody looks any more"

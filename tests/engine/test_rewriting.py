@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora import Network
+from aurora import Controls, Network
 from aurora.algebra.moving import arrange_chain
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.drops import Drop
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
-from aurora.engine.rewriting import find_chains, rewrite_plan
+from aurora.engine.rewriting import find_chains, restore_work, rewrite_plan
+from aurora.engine.work import BoxWork, Work
 from tests.algebra.harness import Arrival, choose_cuts, trains
 from tests.engine.chains import SCHEMA, chain_of, network_of, shown
 
@@ -280,3 +282,27 @@ def test_boxes_that_work_as_one_are_counted_each_for_itself() -> None:
     assert [row["v"] for row in run.rows("out")] == [4, 5, 6, 7]
     taken = {name: (counts.taken, dict(counts.ports)) for name, counts in run.counts.items()}
     assert taken == {"last": (10, {"1": 8}), "b": (8, {"1": 4}), "a": (4, {"1": 4})}
+
+
+def test_work_is_told_for_the_network_as_it_is_written() -> None:
+    """The seconds stay with the box; what it took and gave is what it would have, there."""
+    plan = plan_network(network_of(PAIRS["filters"][0]))
+    boxes = {
+        "z": BoxWork(1000, {"1": 100}, 0.5),
+        "b": BoxWork(100, {"2": 50}, 0.2),
+        "a": BoxWork(50, {"1": 40}, 0.1),
+        "other": BoxWork(7, {"1": 7}, 0.1),
+    }
+    controls = Controls(rewrites=(("z", "b", "a"),))
+    found = restore_work(Work(boxes), find_chains(plan), controls)
+    assert found.boxes == {
+        "a": BoxWork(1000, {"1": 800}, 0.1),
+        "b": BoxWork(800, {"2": 400}, 0.2),
+        "z": BoxWork(400, {"1": 40}, 0.5),
+        "other": boxes["other"],
+    }
+    for other in (Controls(), Controls(rewrites=controls.rewrites, drops=(Drop("a.1", 10),))):
+        assert restore_work(Work(boxes), find_chains(plan), other) == Work(boxes)
+    nothing = {**boxes, "z": BoxWork(1000, {"1": 0}, 0.5), "a": BoxWork(0, {}, 0.0), "b": BoxWork(0, {}, 0.0)}
+    restored = restore_work(Work(nothing), find_chains(plan), controls).boxes
+    assert [restored[name].taken for name in "abz"] == [1000, 1000, 1000]

@@ -87,7 +87,9 @@ def test_what_commutes_survives_the_text() -> None:
         assert again.boxes["own"].operator.traits.by_itself == traits.by_itself == (commutes is not None)
         assert (traits.choice is None) == (commutes is None)
         if traits.choice is not None:
-            assert traits.choice.reads == again.boxes["own"].operator.traits.choice.reads == set(commutes or "")
+            assert (
+                traits.choice.reads == again.boxes["own"].operator.traits.choice.reads == set(commutes or "")
+            )
 
 
 def test_a_box_that_makes_other_tuples_chooses_none() -> None:
