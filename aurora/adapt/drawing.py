@@ -48,7 +48,11 @@ def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         rows.append((f"output {name} <- {port}", _number(found.get("rate")), "", "", _quality(found)))
     made = f"{status['batch']:,} {'batch' if status['batch'] == 1 else 'batches'}"
     lines = [f"network {drawn['name']}: {status['state']}, {made}", "", *_align(rows)]
-    return "\n".join([*lines, *_overhead(status, whole), *status.get("troubles", [])])
+    changes = [
+        f"from batch {change['batch']} on: {change['what']}, for {change['why']}"
+        for change in status.get("changes", [])
+    ]
+    return "\n".join([*lines, *_overhead(status, whole), *changes, *status.get("troubles", [])])
 
 
 def _work(status: Mapping[str, Any]) -> float:

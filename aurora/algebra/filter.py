@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.choice import Choice
 from aurora.algebra.expressions import Expression
+from aurora.algebra.expressions.tree import Node
 from aurora.algebra.keeps import keeps_fields
 from aurora.algebra.needs import Needs, merge, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Train
+from aurora.algebra.tuples.train import Mask, Train
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
@@ -60,7 +62,32 @@ class Filter:
 
     @property
     def traits(self) -> Traits:
-        return Traits(passes=True, conditions=dict(zip(self.ports, self.predicates, strict=False)))
+        return Traits(
+            passes=True,
+            conditions=dict(zip(self.ports, self.predicates, strict=False)),
+            by_itself=True,
+            choice=Choice(self._reads, self.moved, self.mask),
+        )
+
+    @property
+    def _reads(self) -> frozenset[str]:
+        return frozenset(name for predicate in self.predicates for name in predicate.fields)
+
+    def moved(self, schema: Schema, fields: Mapping[str, Node]) -> "Filter | None":
+        """The filter that routes tuples of another schema alike, in which its fields are computed so."""
+        if not self._reads <= fields.keys():
+            return None
+        return Filter(schema, tuple(predicate.over(fields) for predicate in self.predicates))
+
+    def mask(self, rows: pa.RecordBatch, port: str) -> Mask:
+        """Which rows come to a port."""
+        left = np.ones(rows.num_rows, bool)
+        for own, predicate in zip(self.ports, self.predicates, strict=False):
+            mine = left & predicate.matches(rows)
+            if own == port:
+                return mine
+            left &= ~mine
+        return left
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.input.names),)

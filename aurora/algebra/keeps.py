@@ -1,4 +1,4 @@
-"""Which fields of its inputs a box of the user's keeps: those that it declares, and no others."""
+"""Which fields of its inputs a box of the user's keeps and reads: those that it declares, and no others."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
-__all__ = ["Declared", "declare", "keeps_declared", "keeps_fields"]
+__all__ = ["Declared", "check_reads", "declare", "keeps_declared", "keeps_fields"]
 
 # The output ports with the fields that they keep.
 Declared = tuple[tuple[str, tuple[str, ...]], ...]
@@ -49,6 +49,22 @@ def declare(
         if fields:
             declared.append((port, tuple(fields)))
     return tuple(declared)
+
+
+def check_reads(
+    fields: Sequence[str], inputs: Mapping[str, Schema], stateless: bool, where: str
+) -> tuple[str, ...]:
+    """The fields that a box says it reads, with which it may change places with others."""
+    if not stateless or len(inputs) != 1:
+        found = "has a state" if not stateless else f"has {len(inputs)} inputs"
+        raise AuroraError(f"{where}: commutes is for a stateless box with one input; this one {found}")
+    ((name, schema),) = inputs.items()
+    for own in fields:
+        if own not in schema:
+            raise AuroraError(
+                f"{where}: commutes: input {name} has no field {own}; its fields are {', '.join(schema.names)}"
+            )
+    return tuple(fields)
 
 
 def keeps_declared(declared: Declared, port: str, inputs: Inputs, key: Partition | None) -> Keeps:

@@ -72,7 +72,9 @@ class Lookup:
 
     @property
     def traits(self) -> Traits:
-        return Traits(with_table=lambda rows: replace(self, rows=rows), asks=frozenset(self._asked))
+        return Traits(
+            with_table=lambda rows: replace(self, rows=rows), asks=frozenset(self._asked), by_itself=True
+        )
 
     @cached_property
     def _equal(self) -> tuple[tuple[str, str], ...]:

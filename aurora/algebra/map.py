@@ -1,7 +1,7 @@
 """Map(B1 = F1, .., Bm = Fm): computes the fields of its output from each tuple."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -54,7 +54,13 @@ class Map:
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        computed = {name: expression.tree for name, expression in self.fields}
+        return Traits(by_itself=True, computed=computed, narrowed=self.narrowed)
+
+    def narrowed(self, names: Collection[str]) -> "Map":
+        """The map that gives those of its fields only, but never none."""
+        kept = tuple((name, expression) for name, expression in self.fields if name in names)
+        return replace(self, fields=kept or self.fields[:1])
 
     def keeps(self, port: str) -> Keeps:
         # A field that is repeated under several names is known by the first.

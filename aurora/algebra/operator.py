@@ -1,12 +1,14 @@
 """What every box can do, whatever it computes, and what it says of itself: planning knows boxes by that alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from aurora.algebra.choice import Choice
 from aurora.algebra.expressions.expression import Expression
+from aurora.algebra.expressions.tree import Node
 from aurora.algebra.needs import Needs
 from aurora.algebra.ordering.order import Clock
 from aurora.algebra.ordering.progress import Progress
@@ -35,6 +37,10 @@ class Traits:
     table, where one of its inputs is a table, or with what fetches them by key, where `asks`, the fields of the table
     that it wants equal to fields of its tuples, has them all. `clocks`: what it goes by beside its tuples; a turn has
     their progress. `conditions`: by output, what holds for every tuple there.
+
+    `by_itself`: it takes any tuple of its schema, and answers each from its fields alone, without another effect: so
+    it may change places with its neighbours. `choice`: it gives some of its tuples as they are. `computed`: its fields
+    as it computes them. `narrowed` gives the box that does the same for these fields of its output only.
     """
 
     passes: bool = False
@@ -46,6 +52,10 @@ class Traits:
     asks: frozenset[str] = frozenset()
     clocks: tuple[Clock, ...] = ()
     conditions: Mapping[str, Expression] = field(default_factory=dict)
+    by_itself: bool = False
+    choice: Choice | None = None
+    computed: Mapping[str, Node] = field(default_factory=dict)
+    narrowed: Callable[[Collection[str]], "Operator"] | None = None
 
 
 class Operator(Protocol):

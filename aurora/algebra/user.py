@@ -1,14 +1,17 @@
 """A box whose kernel its user writes, with named state, several outputs, and relations shared with other boxes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.keeps import Declared, declare, keeps_declared
+from aurora.algebra.choice import Choice
+from aurora.algebra.declared import as_declared
+from aurora.algebra.expressions.tree import Field, Node
+from aurora.algebra.keeps import Declared, check_reads, declare, keeps_declared
 from aurora.algebra.needs import Needs
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
@@ -16,7 +19,6 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import LAST, Train, at_the_end
-from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Kernel", "UserBox", "caused"]
@@ -51,6 +53,9 @@ class UserBox:
 
     `kept` are the fields of the key that an output still holds, unchanged; what is not declared is not relied upon.
 
+    A box that `commutes` names the fields that its kernel reads: it answers each tuple by itself, can take any, and
+    may change places with its neighbours.
+
     A relation is a named Arrow batch of the box's key, or several called name/part, kept in `turn.relations`; boxes
     with one key may share it, and see each other's updates in the order of the network.
 
@@ -75,6 +80,8 @@ class UserBox:
     relations: tuple[str, ...] = ()
     stateless: bool = False
     kept: Declared = ()
+    # Boxes that do the same are equal, whether they may be moved or not.
+    commutes: tuple[str, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -87,14 +94,15 @@ class UserBox:
         stateless: bool = False,
         where: str = "user box",
         keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
+        commutes: Sequence[str] | None = None,
     ) -> "UserBox":
         if not outputs:
             raise AuroraError(f"{where}: needs one output or more")
         for name, schema in inputs.items():
-            for field in key.get(name, ()) or ():
-                if field not in schema:
+            for own in key.get(name, ()) or ():
+                if own not in schema:
                     raise AuroraError(
-                        f"{where}: key of input {name}: no field {field}; fields are {', '.join(schema.names)}"
+                        f"{where}: key of input {name}: no field {own}; fields are {', '.join(schema.names)}"
                     )
         keys = tuple(key.get(name, ()) for name in inputs)
         lengths = {len(fields) for fields in keys if fields is not None}
@@ -105,7 +113,10 @@ class UserBox:
         if stateless and (key or relations):
             raise AuroraError(f"{where}: a stateless box has neither key nor relations")
         kept = declare(keeps, inputs, outputs, None if stateless else keys, where)
-        return cls(kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations, stateless, kept)
+        reads = None if commutes is None else check_reads(commutes, inputs, stateless, where)
+        return cls(
+            kernel, tuple(inputs.items()), tuple(outputs.items()), keys, relations, stateless, kept, reads
+        )
 
     @property
     def outputs(self) -> dict[str, Schema]:
@@ -117,7 +128,30 @@ class UserBox:
 
     @property
     def traits(self) -> Traits:
-        return Traits(relations=self.relations, functions=(self.kernel,))
+        return Traits(
+            relations=self.relations,
+            functions=(self.kernel,),
+            by_itself=self.commutes is not None,
+            choice=self._choice(),
+        )
+
+    def _choice(self) -> Choice | None:
+        """A box whose tuples are those that it gets, with all their fields, chooses among them."""
+        schema, (port, given) = self.inputs[0][1], self.results[0]
+        kept = dict(self.kept).get(port, ())
+        if self.commutes is None or len(self.results) > 1 or given != schema or set(kept) != set(schema):
+            return None
+        return Choice(frozenset(self.commutes), self._moved)
+
+    def _moved(self, schema: Schema, fields: Mapping[str, Node]) -> "UserBox | None":
+        """The kernel is the user's: it finds the fields that it reads under their names, or it cannot be there."""
+        ((name, own),), ((port, _),) = self.inputs, self.results
+        for read in self.commutes or ():
+            found = fields.get(read)
+            if not isinstance(found, Field) or found.name != read or schema.get(read) != own[read]:
+                return None
+        kept = ((port, schema.names),)
+        return replace(self, inputs=((name, schema),), results=((port, schema),), kept=kept)
 
     def keeps(self, port: str) -> Keeps:
         return keeps_declared(self.kept, port, self.inputs, self.partition)
@@ -159,7 +193,7 @@ class UserBox:
                 )
             columns = zip(schema.items(), train.rows.columns, strict=True)
             rows = pa.RecordBatch.from_arrays(
-                [_as_declared(column, kind, port, name) for (name, kind), column in columns],
+                [as_declared(column, kind, port, name) for (name, kind), column in columns],
                 schema=schema.arrow(),
             )
             # A train that was merely passed on has no line yet that orders the rows of one cause.
@@ -184,50 +218,6 @@ class UserBox:
                 raise AuroraError(
                     f"a user's kernel gave {type(train).__name__} for output {port}; make a train of it with caused()"
                 )
-
-
-def _as_declared(column: pa.Array, declared: pa.DataType, port: str, name: str) -> pa.Array:
-    """A column in its declared type: whole numbers may have another width, what is another kind of value is a fault."""
-    found = column.type
-    if found == declared:
-        return column
-    if not _fits(found, declared):
-        raise AuroraError(
-            f"output {port} of a user's kernel: field {name} is {_shown(found)}, declared is {type_name(declared)}"
-        )
-    try:
-        return column.cast(declared)
-    except pa.ArrowInvalid as fault:
-        raise AuroraError(
-            f"output {port} of a user's kernel: field {name}, declared as {type_name(declared)}: {fault}"
-        ) from None
-
-
-def _fits(found: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether values of one type are values of the other, unless they are too large for it."""
-    if pa.types.is_null(found):
-        return True
-    if pa.types.is_dictionary(found):
-        return _fits(found.value_type, declared)
-    for kinds in (
-        (pa.types.is_integer,),
-        (pa.types.is_floating, pa.types.is_integer),
-        (pa.types.is_string, pa.types.is_large_string),
-        (pa.types.is_binary, pa.types.is_large_binary),
-        (pa.types.is_timestamp,),
-        (pa.types.is_date,),
-        (pa.types.is_struct,),
-    ):
-        if kinds[0](declared):
-            return any(is_kind(found) for is_kind in kinds)
-    return False
-
-
-def _shown(found: pa.DataType) -> str:
-    try:
-        return type_name(found)
-    except AuroraError:
-        return str(found)
 
 
 def _by_fields_at_the_end(train: Train) -> Train:

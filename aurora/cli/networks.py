@@ -86,6 +86,13 @@ def run_network(
     log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
     ] = None,
+    optimising: Annotated[
+        bool,
+        typer.Option(
+            "--optimising/--no-optimising",
+            help="Let boxes change places while it runs, where that costs less.",
+        ),
+    ] = True,
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
@@ -109,6 +116,7 @@ def run_network(
         home=home,
         defer=not no_deferring,
         shed=not no_shedding,
+        optimise=optimising,
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:

@@ -11,6 +11,7 @@ from typing import Any
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
 from aurora.engine.commit import Commits
 from aurora.engine.locks import Locks, lock_beside
+from aurora.engine.narrowing import insert_projections
 from aurora.engine.paths import Read, Written, check_local, check_places, survey
 from aurora.engine.plan import Plan, plan_network
 from aurora.engine.projection import project_inputs
@@ -69,7 +70,8 @@ class Bound:
             name: open_sink(name, address, network.schema(network.outputs[name].port))
             for name, address in sinks.items()
         }
-        plan = plan_network(project_inputs(network, list(sinks)), list(sinks), settings.fuse)
+        narrow = insert_projections(project_inputs(network, list(sinks)))
+        plan = plan_network(narrow, list(sinks), settings.fuse)
         ship_functions(network)
         places = _source_places(network, sources)
         with ExitStack() as held:

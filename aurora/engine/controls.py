@@ -7,7 +7,10 @@ from typing import Any
 
 from aurora.engine.drops import Drop
 
-__all__ = ["ControlNotes", "Controls", "replace_text"]
+__all__ = ["ControlNotes", "Controls", "Rewrites", "replace_text"]
+
+# Chains of boxes that are carried out as one, each with the names of its boxes in the order in which they work.
+Rewrites = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class Controls:
 
     `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
     first `until` ones; while it is `held`, none at all: others go first. Of the streams in `taps` somebody looks at a
-    few tuples of each batch. The `drops` are the drop boxes by which load is shed.
+    few tuples of each batch. The `drops` are the drop boxes by which load is shed. `rewrites` are the chains of boxes
+    that work in another order than the network has them.
     """
 
     rows: int | None = None
@@ -25,20 +29,28 @@ class Controls:
     held: bool = False
     taps: tuple[str, ...] = ()
     drops: tuple[Drop, ...] = ()
+    rewrites: Rewrites = ()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Those that must be there as the network has them: somebody looks at them, or a drop box is on them."""
+        return (*self.taps, *sorted({drop.stream for drop in self.drops}))
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""
         return not self.held and (not self.paused or made < self.until)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "taps": list(self.taps), "drops": [asdict(drop) for drop in self.drops]}
+        listed = {"taps": list(self.taps), "rewrites": [list(order) for order in self.rewrites]}
+        return {**asdict(self), **listed, "drops": [asdict(drop) for drop in self.drops]}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Controls":
         known = {field.name for field in fields(cls)}
         given = {name: value for name, value in content.items() if name in known}
         drops = tuple(Drop(**drop) for drop in given.get("drops", ()))
-        return cls(**{**given, "taps": tuple(given.get("taps", ())), "drops": drops})
+        rewrites = tuple(tuple(order) for order in given.get("rewrites", ()))
+        return cls(**{**given, "taps": tuple(given.get("taps", ())), "drops": drops, "rewrites": rewrites})
 
 
 @dataclass(frozen=True)

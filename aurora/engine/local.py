@@ -12,9 +12,11 @@ from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.state import Changes, State, Stored
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
+from aurora.engine.controls import Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.projection import narrow_rows
+from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
@@ -69,7 +71,8 @@ class LocalRun:
     """Between batches there is nothing but bytes, so that every batch begins as one after a restart does.
 
     A batch that fails changes nothing, and can be run again. `now` is the local time, which passes when it is set, or
-    when a source says so. What came out is in `outputs`, a train for each batch; what the boxes did is in `counts`.
+    when a source says so. `drops` and `rewrites` may be set between batches. What came out is in `outputs`, a train for
+    each batch; what the boxes did is in `counts`.
 
     >>> from aurora.engine.plan import plan_network
     >>> from aurora.engine.sources.memory import Memory
@@ -95,6 +98,7 @@ class LocalRun:
         self.counts: dict[str, BoxCounts] = {}
         self.rejects: list[tuple[str, Reject]] = []
         self.drops: tuple[Drop, ...] = ()
+        self.rewrites: Rewrites = ()
         self._number = 0
         self._places: dict[str, Cursor] = {}
 
@@ -130,7 +134,8 @@ class LocalRun:
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:
         """Runs one batch: trains of the inputs, each read by a task of its own. Gives what came out."""
-        batch = _Batch(self.plan, self.buckets, moment, self.drops)
+        plan = rewrite_plan(self.plan, self.rewrites, [drop.stream for drop in self.drops])
+        batch = _Batch(plan, self.buckets, moment, self.drops)
         for name, train in trains:
             batch.run(0, 0, {Port(name): [train]}, State())
         stored = {}

@@ -31,8 +31,11 @@ def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
     return smaller
 
 
-def find_needs(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | None]:
-    """What is looked at of each stream that leads to the outputs."""
+def find_needs(network: Network, outputs: Iterable[Port], alike: bool = True) -> dict[Port, Needs | None]:
+    """What is looked at of each stream that leads to the outputs.
+
+    `alike`: streams that come from one place are narrowed there, and so alike; otherwise each may be by itself.
+    """
     needs: dict[Port, Needs | None] = dict.fromkeys(outputs)
     for box in reversed(network.boxes.values()):
         given = [
@@ -42,7 +45,8 @@ def find_needs(network: Network, outputs: Iterable[Port]) -> dict[Port, Needs | 
             continue
         streams = network.streams(box)
         wants = box.operator.needs(merge(*given))
-        if box.operator.traits.uniform and len({_origin(network, port) for port in streams}) > 1:
+        origins = {_origin(network, port) if alike else port for port in streams}
+        if box.operator.traits.uniform and len(origins) > 1:
             # Streams that are narrowed apart would not have one schema any more.
             wants = (None,) * len(streams)
         for port, want in zip(streams, wants, strict=True):

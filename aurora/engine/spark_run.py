@@ -16,10 +16,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
+from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
+from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import can_shed, notices
 from aurora.engine.spark.faults import java_fault, tell_fault
@@ -78,10 +81,12 @@ def start_run(
     watch: Callable[[BatchReport], None] | None = None,
     pool: str = NETWORK_POOL,
     shared: bool = False,
+    adviser: Callable[[Plan], Adviser] | None = None,
 ) -> "SparkRun":
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
-    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too.
+    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
+    makes the one that rearranges the network while it runs, unless the settings forbid it.
     """
     settings = settings or Settings()
     check_master(settings.master)
@@ -89,7 +94,8 @@ def start_run(
         bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
         java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
         spark = own_session(spark_session(f"aurora {network.name}", settings.master, java, settings.log))
-        run = SparkRun(spark, bound, settings, watch, pool)
+        advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
+        run = SparkRun(spark, bound, settings, watch, pool, advises)
         # From here on the run lifts its locks itself.
         held.pop_all()
     return run
@@ -105,8 +111,11 @@ class SparkRun:
         settings: Settings,
         watch: Callable[[BatchReport], None] | None = None,
         pool: str = NETWORK_POOL,
+        adviser: Adviser | None = None,
     ) -> None:
         self._spark = spark
+        self._adviser = adviser
+        self._chains = find_chains(bound.job.plan)
         self._pool = pool
         self._bound = bound
         self._settings = settings
@@ -232,18 +241,8 @@ class SparkRun:
                 self._order(replace(self._controls, held=held))
 
     def set_drops(self, drops: tuple[Drop, ...]) -> bool:
-        """From the next batch on these drop boxes shed load. Gives whether they were set: who orders something else at
-        this moment goes first, for it may wait for the batch that calls this."""
-        if drops == self._controls.drops:
-            return True
-        if not self._ordering.acquire(blocking=False):
-            return False
-        try:
-            if self._active():
-                self._order(replace(self._controls, drops=drops))
-            return True
-        finally:
-            self._ordering.release()
+        """From the next batch on these drop boxes shed load. Gives whether they were set."""
+        return self._order_if_free(drops=drops)
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
@@ -270,13 +269,20 @@ class SparkRun:
         return found
 
     def _set_taps(self) -> None:
-        """Tells the source which streams somebody looks at; who orders something else at this moment goes first, for
+        """Tells the source which streams somebody looks at."""
+        self._order_if_free(taps=self._taps.names())
+
+    def _order_if_free(self, **changes: Any) -> bool:
+        """Changes controls, and gives whether they are so now: who orders something else at this moment goes first, for
         it may wait for the batch that calls this."""
-        if self._taps.names() == self._controls.taps or not self._ordering.acquire(blocking=False):
-            return
+        if all(getattr(self._controls, name) == value for name, value in changes.items()):
+            return True
+        if not self._ordering.acquire(blocking=False):
+            return False
         try:
             if self._active():
-                self._order(replace(self._controls, taps=self._taps.names()))
+                self._order(replace(self._controls, **changes))
+            return True
         finally:
             self._ordering.release()
 
@@ -301,6 +307,7 @@ class SparkRun:
             output_rates=outputs,
             latency=self._recent.latency(),
             delays=self._recent.delays(),
+            changes=() if self._adviser is None else self._adviser.changes,
         )
 
     def __enter__(self) -> "SparkRun":
@@ -364,6 +371,10 @@ class SparkRun:
 
     def _committed(self, report: BatchReport) -> None:
         totals = self._commits.totals
+        if self._adviser is not None:
+            # Before anybody else hears of it: the others reckon with the network as it is written.
+            self._order_if_free(rewrites=self._adviser.advise(report))
+            report = replace(report, work=restore_work(report.work, self._chains, report.controls))
         self._seen = Statistics(
             "running",
             report.batch + 1,

@@ -97,6 +97,7 @@ def run_stage(
             state.bytes(own),
             turn.discarded,
         )
+        counts |= _count_parts(box.name, turn)
         for name, train in outputs.items():
             made = Port(box.name, name)
             here[made] = _shed(plan, made, train, dropping, counts) if dropping else train
@@ -180,17 +181,32 @@ def _in_one_bucket(plan: Plan, box: Box) -> bool:
     return all(plan.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
 
 
+def _count_parts(box: str, turn: Turn) -> dict[str, BoxCounts]:
+    """What boxes did that were called as one, each for itself; what they left out is with the one that has the name."""
+    found = {
+        name: BoxCounts(done.taken, Counter({done.port: done.given}), done.nanoseconds)
+        for name, done in turn.parts.items()
+    }
+    if box in found:
+        found[box].discarded = turn.discarded
+    return found
+
+
 def _call_box(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
     """Calls a box; a fault of its kernel, which may be the user's, comes with the name of the box."""
     try:
         return box.operator.call(inputs, turn)
     except AuroraError as fault:
-        raise AuroraError(f"box {box.name}: {fault}") from fault
+        raise AuroraError(f"box {_at_work(box, turn)}: {fault}") from fault
     except Exception as fault:
         place = traceback.extract_tb(fault.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}, line {place.lineno}"
         told = " ".join(str(fault).split())
-        raise AuroraError(f"box {box.name}: {type(fault).__name__}: {told} ({where})") from fault
+        raise AuroraError(f"box {_at_work(box, turn)}: {type(fault).__name__}: {told} ({where})") from fault
+
+
+def _at_work(box: Box, turn: Turn) -> str:
+    return next(reversed(turn.parts), box.name)
 
 
 def _join_trains(trains: list[Train]) -> Train:

@@ -15,7 +15,7 @@ from aurora.engine.controls import Controls
 from aurora.engine.totals import Totals
 from aurora.engine.work import Work
 
-__all__ = ["BatchReport", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals", "sum_up"]
+__all__ = ["BatchReport", "Change", "Delays", "Recent", "Statistics", "Weighted", "sample_arrivals", "sum_up"]
 
 # Values in order, and how many rows each stands for.
 Weighted = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -72,12 +72,21 @@ class BatchReport:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What was changed in a network while it ran, from which batch on, and why."""
+
+    batch: int
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Where a run is: batches and rows since the beginning, what the boxes took and gave, and the last batch.
 
     `nanoseconds` are those that each box has worked, `states` the bytes that it keeps. The rates, in rows a second, and
     the `latency` of each output (median and 99th percentile, in seconds) are those of the last ten seconds; `delays`
-    are the latencies themselves, and for how many rows each stands.
+    are the latencies themselves, and for how many rows each stands. `changes` are those of the network in this run.
     """
 
     state: str
@@ -95,6 +104,7 @@ class Statistics:
     output_rates: dict[str, float] = field(default_factory=dict)
     latency: dict[str, tuple[float, float]] = field(default_factory=dict)
     delays: dict[str, Weighted] = field(default_factory=dict, repr=False)
+    changes: tuple[Change, ...] = ()
 
 
 def sum_up(totals: Totals) -> Statistics:

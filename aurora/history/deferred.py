@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.adapt.deferral import Split
+from aurora.adapt.optimiser import Optimiser
 from aurora.engine.drops import Drop
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
@@ -67,7 +68,9 @@ class Deferred:
         # When the last batch ended, and how late its last row was, in seconds.
         self._last = clock(), 0.0
         chosen = {name: sinks[name] for name in self.sinks}
-        self._run = start_run(split.later, {**streams, **tables}, chosen, own, self._note, pool=QUERY_POOL)
+        self._run = start_run(
+            split.later, {**streams, **tables}, chosen, own, self._note, QUERY_POOL, adviser=Optimiser
+        )
         threading.Thread(target=self._wait, name="deferred part", daemon=True).start()
 
     def _wait(self) -> None:

@@ -167,7 +167,8 @@ def _merge(seen: Statistics, later: Statistics) -> Statistics:
         return {**own, **second}
 
     names = ("rows", "taken", "given", "nanoseconds", "states", "output_rates", "latency", "delays")
-    return replace(seen, **{name: both(name) for name in names})  # type: ignore[arg-type]
+    found = replace(seen, **{name: both(name) for name in names})  # type: ignore[arg-type]
+    return replace(found, changes=(*seen.changes, *later.changes))
 
 
 def _merge_results(result: Result, later: Result) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aurora.adapt.optimiser import Optimiser
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import AGAIN
 from aurora.engine.settings import Settings
@@ -82,7 +83,7 @@ class AttachedQuery:
         sources = prepare_stored(
             network, {**aligned, **tables}, home.query(note.name) / "stored", points=stored
         )
-        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL)
+        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL, adviser=Optimiser)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from aurora.adapt.deferral import split_network
 from aurora.adapt.drawing import describe_arcs
 from aurora.adapt.figures import Figures
+from aurora.adapt.optimiser import Optimiser
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
 from aurora.engine.paths import Read
@@ -93,6 +94,7 @@ def start(
             own,
             points.watched(adapting.watched(watch)),
             shared=home is not None,
+            adviser=Optimiser,
         )
         held.callback(_stop_quietly, main)
         if home is not None and settings.fresh:

@@ -1,6 +1,7 @@
 """What a network tells of itself while it runs: the figures of `aurora status`."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from aurora.adapt.figures import BoxFigures, Figures
@@ -43,6 +44,7 @@ def describe_run(
         "cores": None,
         "capacity": None,
         "troubles": [],
+        "changes": [asdict(change) for change in seen.changes],
     }
 
 

@@ -48,7 +48,10 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"size", "match", "between", "outer"}),
     ),
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
-    "user": (frozenset({"inputs", "outputs"}), frozenset({"key", "relations", "stateless", "with", "keeps"})),
+    "user": (
+        frozenset({"inputs", "outputs"}),
+        frozenset({"key", "relations", "stateless", "with", "keeps", "commutes"}),
+    ),
 }
 
 
@@ -179,7 +182,8 @@ def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], wh
     stateless = read_truth(spec, "stateless", where)
     inputs = dict(zip(names, schemas, strict=True))
     keeps = _keeps(spec.get("keeps", []), f"{where}: keeps")
-    box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where, keeps)
+    commutes = None if "commutes" not in spec else read_names(spec["commutes"], f"{where}: commutes")
+    box = UserBox.of(kernel, inputs, outputs, key, relations, stateless, where, keeps, commutes)
     check_keys(box, where)
     return box
 

@@ -299,12 +299,14 @@ class Network:
         relations: Sequence[str] = (),
         stateless: bool = False,
         keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
+        commutes: Sequence[str] | None = None,
         name: str,
     ) -> Stream:
         """A box with the user's own kernel, or with what the factory `kernel` makes of the arguments `with_`.
 
         An input whose key is None is seen whole by every bucket. `keeps` names the key fields that the outputs, or
-        each output, still hold as they were.
+        each output, still hold as they were. `commutes` names the fields that the kernel of a stateless box reads, and
+        says that it may change places with its neighbours.
         """
         spec: dict[str, Any] = {
             "user": kernel,
@@ -322,6 +324,8 @@ class Network:
             spec["keeps"] = {port: _listed(fields) for port, fields in keeps.items()}
         elif keeps:
             spec["keeps"] = _listed(keeps)
+        if commutes is not None:
+            spec["commutes"] = _listed(commutes) if isinstance(commutes, Sequence) else commutes
         return self.add(name, spec)
 
     def output(

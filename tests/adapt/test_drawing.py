@@ -3,7 +3,7 @@
 from aurora import Network
 from aurora.adapt.drawing import describe_arcs, draw_figures
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
-from aurora.engine.statistics import Statistics
+from aurora.engine.statistics import Change, Statistics
 from aurora.history.status import add_figures, describe_run
 
 DRAWN = """\
@@ -53,4 +53,14 @@ def test_a_network_that_has_not_run_yet() -> None:
     drawn = draw_figures(describe_arcs(network), told)
     assert "filter over <- r" in drawn and drawn.endswith(
         "too few batches so far to tell what belongs to no box"
+    )
+
+
+def test_what_was_changed_while_it_ran_and_why() -> None:
+    network = Network("changed")
+    network.output("far", network.input("r", "a int").filter("a > 1", name="over"))
+    changes = (Change(7, "b and a work in this order", "a tuple costs 1 µs instead of 2 µs: ..."),)
+    told = describe_run(Statistics("running", 9, changes=changes), ["over"], {"far": None}, {}, {})
+    assert draw_figures(describe_arcs(network), told).endswith(
+        "\nfrom batch 7 on: b and a work in this order, for a tuple costs 1 µs instead of 2 µs: ..."
     )

@@ -68,3 +68,52 @@ outputs: {o: own}
         with pytest.raises(AuroraError, match=r"keeps.*: expects a list of names, found"):
             from_text(text.replace("WRONG", wrong))
     assert from_text(text.replace("WRONG", "g")).boxes["own"].operator.keeps("x") == ({"g": "g"},)
+
+
+def choosing(**options: Any) -> Network:
+    network = Network("choosing")
+    given: dict[str, Any] = {"inputs": {"a": network.input("one", FIELDS)}, "outputs": {"x": FIELDS}}
+    given |= {"stateless": True, "keeps": ["g", "h", "s"], "commutes": ["g"]}
+    network.output("x", network.user("math:sqrt", **{**given, **options}, name="own"))
+    return network
+
+
+def test_what_commutes_survives_the_text() -> None:
+    for commutes in (["g"], [], "g", None):
+        network = choosing(commutes=commutes)
+        traits = network.boxes["own"].operator.traits
+        again = from_text(to_text(network))
+        assert again == network
+        assert again.boxes["own"].operator.traits.by_itself == traits.by_itself == (commutes is not None)
+        assert (traits.choice is None) == (commutes is None)
+        if traits.choice is not None:
+            assert (
+                traits.choice.reads == again.boxes["own"].operator.traits.choice.reads == set(commutes or "")
+            )
+
+
+def test_a_box_that_makes_other_tuples_chooses_none() -> None:
+    for options in ({"keeps": ["g"]}, {"outputs": {"x": "g int"}, "keeps": ["g"]}):
+        traits = choosing(**options).boxes["own"].operator.traits
+        assert traits.by_itself and traits.choice is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"commutes": ["n"]}, "commutes: input a has no field n; its fields are g, h, s"),
+        (
+            {"stateless": False, "keeps": []},
+            "commutes is for a stateless box with one input; this one has a state",
+        ),
+        ({"commutes": 3}, "commutes: expects a list of names, found '3'"),
+    ],
+)
+def test_what_cannot_commute_is_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(AuroraError, match=message):
+        choosing(**options)
+
+
+def test_a_box_with_two_inputs_does_not_commute() -> None:
+    with pytest.raises(AuroraError, match="this one has 2 inputs"):
+        box([], key={}, stateless=True, commutes=["g"])

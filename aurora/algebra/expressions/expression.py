@@ -9,7 +9,16 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
 from aurora.algebra.expressions.spark_text import to_spark
-from aurora.algebra.expressions.tree import Field, Node, Use, fields_of, from_postfix, postfix, uses_of
+from aurora.algebra.expressions.tree import (
+    Field,
+    Node,
+    Use,
+    fields_of,
+    from_postfix,
+    postfix,
+    uses_of,
+    with_fields,
+)
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BOOLEAN, VOID, type_name
 from aurora.errors import AuroraError
@@ -77,6 +86,16 @@ class Expression:
     def is_field(self) -> str | None:
         """The name of the field that it merely repeats."""
         return self.tree.name if isinstance(self.tree, Field) else None
+
+    def over(self, fields: Mapping[str, Node]) -> "Expression":
+        """The same value of other tuples, in which its fields are computed so.
+
+        >>> feet = Expression.parse("Feet > 90", Schema.parse("Feet int"))
+        >>> feet.over({"Feet": Expression.parse("Pos * 3", Schema.parse("Pos int")).tree})
+        <Expression ((`Pos` * 3) > 90): boolean>
+        """
+        tree = with_fields(self.tree, fields)
+        return self if postfix(tree) == postfix(self.tree) else Expression(to_spark(tree), tree)
 
     def evaluate(self, batch: Batch) -> pa.Array:
         """The value for each row."""

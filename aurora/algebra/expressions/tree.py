@@ -1,7 +1,8 @@
 """The typed tree of an expression: what Spark is told and what the Arrow evaluator compiles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,6 +27,7 @@ __all__ = [
     "postfix",
     "size_of",
     "uses_of",
+    "with_fields",
 ]
 
 # The hidden field that `arrival_time()` reads.
@@ -125,6 +127,15 @@ def from_postfix(parts: tuple["Node | tuple[str, int, pa.DataType]", ...]) -> No
         else:
             nodes.append(part)
     return nodes[0]
+
+
+def with_fields(node: Node, fields: Mapping[str, Node]) -> Node:
+    """The tree with other nodes in place of its fields, those of no side."""
+    parts: list[Any] = []
+    for part in postfix(node):
+        known = fields.get(part.name) if isinstance(part, Field) and part.side is None else None
+        parts += [part] if known is None else postfix(known)
+    return from_postfix(tuple(parts))
 
 
 def fields_of(node: Node) -> Iterator[Field]:

@@ -9,7 +9,7 @@ from aurora.algebra.state.state import State
 if TYPE_CHECKING:
     from aurora.algebra.ordering.progress import Progress
 
-__all__ = ["Moment", "Turn"]
+__all__ = ["Moment", "PartDone", "Turn"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,16 @@ class Moment:
     now: int = 0
     before: int = -1
     end: bool = False
+
+
+@dataclass
+class PartDone:
+    """What one of several boxes that are called as one did: tuples in, and out at the port that is read."""
+
+    taken: int = 0
+    port: str = ""
+    given: int = 0
+    nanoseconds: int = 0
 
 
 @dataclass
@@ -33,6 +43,8 @@ class Turn:
     relations: State = field(default_factory=State)
     # The progress of the clocks that the box goes by.
     clocks: "tuple[Progress, ...]" = ()
+    # By name, where boxes are called as one; the last is the one at work.
+    parts: dict[str, PartDone] = field(default_factory=dict)
 
     def discard(self, reason: str, number: int) -> None:
         if number and self.counts:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from aurora.algebra.state.state import State
 from aurora.algebra.tuples.train import Train, arrival_numbers
 from aurora.engine.projection import narrow_rows
+from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.sources.source import REJECTS, Portion
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import run_stage
@@ -37,9 +38,8 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     portion = task.piece.read(schema)
     train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
     took = time.perf_counter_ns() - started
-    here, counts = run_stage(
-        job.plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops
-    )
+    plan = rewrite_plan(job.plan, task.controls.rewrites, task.controls.streams)
+    here, counts = run_stage(plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops)
     wagons = list(job.load_wagons(0, here, counts, task.label))
     wagons += job.tap_wagons(0, here, task.controls.taps, task.label)
     read = {"input": name, "rows": len(train), "nanoseconds": took}

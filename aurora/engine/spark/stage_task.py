@@ -13,6 +13,7 @@ from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import labels
 from aurora.engine.controls import Controls
 from aurora.engine.plan import Entry
+from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment
@@ -48,7 +49,8 @@ def make_stop(
     store = SparkStore(values, os.path.join(job.scratch, f"{number}-{label}"))
     state = State(store)
     primary = label == labels(job.buckets)[0]
-    here, counts = run_stage(job.plan, number, arrived, state, moment, primary, controls.drops)
+    plan = rewrite_plan(job.plan, controls.rewrites, controls.streams)
+    here, counts = run_stage(plan, number, arrived, state, moment, primary, controls.drops)
     if not moment.end:
         # Nothing comes after the end.
         store.write(state.changes())
