@@ -11,7 +11,7 @@ from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_nested, is_struct, type_name
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -164,8 +164,11 @@ class Calls:
         argument, *order = (self.argument(each) for each in args)
         share = None if name != "percentile" else self.share(order.pop(), node)
         for each in (argument, *order):
-            if is_struct(each.type) and (name != "count" or distinct):
-                raise AuroraError(f"{name} takes fields of a struct, not the struct, in '{source(node)}'")
+            if is_nested(each.type) and (name != "count" or distinct):
+                what = (
+                    "fields of a struct, not the struct" if is_struct(each.type) else "elements, not an array"
+                )
+                raise AuroraError(f"{name} takes {what}, in '{source(node)}'")
         result = AGGREGATES[name](argument.type)
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"

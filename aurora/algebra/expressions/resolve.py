@@ -28,6 +28,7 @@ from aurora.algebra.tuples.types import (
     STRING,
     TIMESTAMP,
     VOID,
+    is_array,
     is_struct,
     parse_type,
     struct_fields,
@@ -192,12 +193,25 @@ class Resolver:
             )
         return self.inside(self.resolve(node.this), [node.expression.name], node)
 
+    def on_bracket(self, node: exp.Bracket) -> Node:
+        """a[0] of an array; s['name'] of a struct."""
+        value = self.resolve(node.this)
+        first = node.expressions[0] if len(node.expressions) == 1 else None
+        if is_struct(value.type) and isinstance(first, exp.Literal) and first.is_string:
+            return self.inside(value, [str(first.this)], node)
+        if first is None or not is_array(value.type):
+            raise AuroraError(
+                f"{type_name(value.type)} has no elements, in '{source(node)}': an array has, as in tags[0]"
+            )
+        return self.apply("element", node, [value, self.resolve(first)])
+
     def inside(self, value: Node, names: list[str], node: exp.Expression) -> Node:
         """The field inside a struct that the names lead to."""
         for name in names:
             if not is_struct(value.type):
+                hint = ": take an element first, as in a[0].b" if is_array(value.type) else ""
                 raise AuroraError(
-                    f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'"
+                    f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'{hint}"
                 )
             fields = struct_fields(value.type)
             if name not in fields:

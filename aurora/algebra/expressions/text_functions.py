@@ -7,7 +7,7 @@ from aurora.algebra.expressions.coercion import converted
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_struct, type_name
+from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_nested, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["TEXT"]
@@ -57,7 +57,7 @@ def right(node: Node, length: Node) -> Node:
 def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
-        if is_struct(node.type):
+        if is_nested(node.type):
             raise Clash(f"concat cannot take a {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct
+from aurora.algebra.tuples.types import is_nested, is_struct
 from aurora.engine.sources.careful import parse_records
 from aurora.engine.sources.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
 from aurora.engine.sources.encodings import is_wide
@@ -75,8 +75,9 @@ class Head:
 def check_flat(schema: Schema, label: str) -> None:
     """Raises a fault if CSV cannot hold a field."""
     for name in schema.names:
-        if is_struct(schema[name]):
-            raise AuroraError(f"{label}: CSV holds no structs, and {name} is one; use JSON or Parquet")
+        if is_nested(schema[name]):
+            what = "structs" if is_struct(schema[name]) else "arrays"
+            raise AuroraError(f"{label}: CSV holds no {what}, and {name} is one; use JSON or Parquet")
 
 
 def read_head(

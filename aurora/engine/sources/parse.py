@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, struct_fields
+from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.csv_records import UTF_8, Csv
 from aurora.engine.sources.reasons import NO_OBJECT, Unreadable, csv_reason, json_reason, not_a
 
@@ -170,6 +170,8 @@ def parse_json(schema: Schema) -> JsonParser:
 
 def _naive(kind: pa.DataType) -> pa.DataType:
     """Times are read without a zone and meant in UTC."""
+    if is_array(kind):
+        return pa.list_(_naive(kind.value_type))
     if is_struct(kind):
         return pa.struct([(name, _naive(inner)) for name, inner in struct_fields(kind).items()])
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
@@ -177,6 +179,8 @@ def _naive(kind: pa.DataType) -> pa.DataType:
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
     """Arrow takes a date in JSON only as a number of days."""
+    if is_array(kind):
+        return pa.list_(_as_text(kind.value_type))
     if is_struct(kind):
         return pa.struct([(name, _as_text(inner)) for name, inner in struct_fields(kind).items()])
     return pa.string() if pa.types.is_date(kind) else kind

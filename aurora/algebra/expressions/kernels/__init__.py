@@ -4,6 +4,7 @@ A kernel takes arrays and scalars, at least one array among them, already of the
 """
 
 from aurora.algebra.expressions.kernels import (
+    arrays,
     conversion,
     logic,
     mathematics,
@@ -26,4 +27,5 @@ KERNELS: dict[str, Maker] = {
     **time.KERNELS,
     **conversion.KERNELS,
     **structs.KERNELS,
+    **arrays.KERNELS,
 }
