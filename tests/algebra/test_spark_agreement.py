@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import relaxed
 from aurora.algebra.windows.reducer import Reducer
 from aurora.errors import AuroraError
 
@@ -592,19 +593,26 @@ def same(ours: object, theirs: object, exact: bool) -> bool:
         if exact or math.isinf(ours) or ours == 0:
             return ours == theirs and math.copysign(1, ours) == math.copysign(1, theirs)
         return math.isclose(ours, theirs, rel_tol=1e-14)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(same(a, b, exact) for a, b in zip(ours, theirs, strict=True))
     return ours == theirs
 
 
 def differences(
-    texts: list[str], sqls: list[str], frame: DataFrame, table: pa.Table, exact: bool = True
+    texts: list[str],
+    sqls: list[str],
+    frame: DataFrame,
+    table: pa.Table,
+    exact: bool = True,
+    schema: Schema = SCHEMA,
 ) -> list[str]:
     """What the two evaluators do not agree on, all expressions in one Spark query."""
     theirs = frame.selectExpr(*(f"{sql} AS r{place}" for place, sql in enumerate(sqls))).toArrow()
     found = []
     for place, text in enumerate(texts):
-        expression = Expression.parse(text, SCHEMA)
+        expression = Expression.parse(text, schema)
         mine, spark = expression.evaluate(table), theirs.column(place).combine_chunks()
-        if not mine.type == expression.type == spark.type:
+        if not mine.type == expression.type == relaxed(spark.type):
             found.append(f"{text}: type {mine.type} of {expression.type}, Spark has {spark.type}")
             continue
         pairs = enumerate(zip(values(mine), values(spark), strict=True))

@@ -6,6 +6,7 @@ A kernel takes arrays and scalars, at least one array among them, already of the
 from aurora.algebra.expressions.kernels import (
     arrays,
     conversion,
+    digests,
     logic,
     mathematics,
     numeric,
@@ -13,6 +14,7 @@ from aurora.algebra.expressions.kernels import (
     structs,
     text,
     time,
+    time_patterns,
 )
 from aurora.algebra.expressions.kernels.columns import Maker
 
@@ -28,4 +30,6 @@ KERNELS: dict[str, Maker] = {
     **conversion.KERNELS,
     **structs.KERNELS,
     **arrays.KERNELS,
+    **digests.KERNELS,
+    **time_patterns.KERNELS,
 }

@@ -7,7 +7,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS
-from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always, column, nulls, plain
+from aurora.algebra.expressions.kernels.columns import (
+    Kernel,
+    Maker,
+    Value,
+    always,
+    column,
+    nulls,
+    plain,
+    repeated,
+)
 from aurora.algebra.expressions.kernels.logic import equal
 from aurora.algebra.expressions.kernels.text import constant, with_line_ends
 from aurora.algebra.expressions.patterns import parse_pattern
@@ -22,7 +31,7 @@ __all__ = ["KERNELS"]
 def as_columns(*values: Value) -> list[pa.Array]:
     """All values as arrays of one length."""
     rows = next(len(value) for value in values if not isinstance(value, pa.Scalar))
-    return [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in values]
+    return [repeated(value, rows) if isinstance(value, pa.Scalar) else value for value in values]
 
 
 def made(node: Call) -> Kernel:
