@@ -696,6 +696,33 @@ AGGREGATES = [
     "percentile(i, 1 / 3)",
     "percentile(if(i > 1000000, i, null), 0.5)",
 ]
+AGGREGATES += [
+    *(
+        f"percentile_approx({field}, {share})"
+        for field in ("t", "s", "i", "l", "e", "day")
+        for share in ("0", "0.3", "0.5D", "0.95", "1.0")
+    ),
+    "approx_percentile(l, 0.25, 10000)",
+    "unix_micros(percentile_approx(ts, 0.5))",
+    "unix_micros(mode(u, true))",
+    *(f"mode({field}, true)" for field in ("t", "i", "l", "x", "day", "b")),
+    *(
+        f"size({function}({field}))"
+        for function in ("collect_list", "collect_set")
+        for field in ("i", "x", "ts", "b")
+    ),
+    "array_join(collect_list(y), '|')",
+    "size(array_agg(i))",
+]
+# Sums of powers, which lose digits in other ways.
+DISTRIBUTIONS = [
+    f"{function}({field})" for function in ("skewness", "kurtosis") for field in ("t", "s", "if(i = 1, i, 1)")
+]
+DISTRIBUTIONS += [
+    "skewness(if(l = 0, 1000000007, 1000000000 + t))",
+    "kurtosis(CAST(NULL AS int))",
+    "kurtosis(e)",
+]
 COUNTED = [*(f"approx_count_distinct({field})" for field in SCHEMA), "approx_count_distinct(l + 7 * j)"]
 
 
@@ -715,6 +742,16 @@ def test_aggregates_agree(frame: DataFrame, table: pa.Table) -> None:
         if not same(a, b, exact=False)
     ]
     assert wrong == []
+
+
+def test_the_shapes_of_distributions_agree(frame: DataFrame, table: pa.Table) -> None:
+    for text, a, b in zip(
+        DISTRIBUTIONS,
+        aggregated(DISTRIBUTIONS, table),
+        frame.selectExpr(*DISTRIBUTIONS).collect()[0],
+        strict=True,
+    ):
+        assert a == b or str(a) == str(b) or math.isclose(a, b, rel_tol=1e-9), (text, a, b)  # type: ignore[arg-type]
 
 
 def test_approximate_counts_agree_within_their_errors(frame: DataFrame, table: pa.Table) -> None:

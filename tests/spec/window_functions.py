@@ -89,7 +89,8 @@ def value_at(pairs: list[tuple[Any, Any]], choose: Callable[..., Any]) -> Any:
 
 def discrete(values: list[Any], share: float) -> Any:
     """The smallest value that at least so large a share of the values does not exceed."""
-    values = sorted(present(values), key=size_key)
+    values = [value + 0.0 if isinstance(value, float) else value for value in present(values)]
+    values = sorted(values, key=size_key)
     return values[max(math.ceil(share * len(values)), 1) - 1] if values else None
 
 

@@ -90,7 +90,7 @@ def exploded(*args: Node) -> Node:
 
 ARRAYS: dict[str, Function] = {
     "array": Function(made, 1, None),
-    "element": Function(element, 2, 2),
+    "[]": Function(element, 2, 2),
     "element_at": Function(element_at, 2, 2),
     "size": size("size"),
     "cardinality": size("size"),

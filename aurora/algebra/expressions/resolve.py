@@ -208,7 +208,7 @@ class Resolver:
             raise AuroraError(
                 f"{type_name(value.type)} has no elements, in '{source(node)}': an array has, as in tags[0]"
             )
-        return self.apply("element", node, [value, self.resolve(first)])
+        return self.apply("[]", node, [value, self.resolve(first)])
 
     def inside(self, value: Node, names: list[str], node: exp.Expression) -> Node:
         """The field inside a struct that the names lead to."""

@@ -24,7 +24,7 @@ class Discrete(Function):
     share: float
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        return [single_lists(arguments[0], to_valid(arguments[0]))]
+        return [single_lists(_without_sign(arguments[0]), to_valid(arguments[0]))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [join_lists(columns[0], starts)]
@@ -64,9 +64,7 @@ class Mode(Function):
     width: ClassVar[int] = 2
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        column, valid = arguments[0], to_valid(arguments[0])
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0.0, column.type))
+        column, valid = _without_sign(arguments[0]), to_valid(arguments[0])
         return [single_lists(column, valid), single_lists(pa.array(np.ones(rows, np.int64)), valid)]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
@@ -90,6 +88,11 @@ class Mode(Function):
         order = np.lexsort((_codes(values), -numbers, owner))
         begins = np.cumsum(lengths) - lengths
         return values.take(pa.array(order[np.where(lengths > 0, begins, 0)], mask=lengths == 0))
+
+
+def _without_sign(column: pa.Array) -> pa.Array:
+    """Equal values must be the same, whichever comes first: 0.0 in place of -0.0."""
+    return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column
 
 
 def _codes(values: pa.Array) -> Ints:
