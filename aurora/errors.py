@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["AuroraError", "did_you_mean"]
+__all__ = ["AuroraError", "did_you_mean", "raise_if"]
 
 
 class AuroraError(Exception):
@@ -15,3 +15,9 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     words = {word.lower(): word for word in known}
     near = difflib.get_close_matches(str(name).lower(), words, n=1)
     return f" (did you mean {words[near[0]]}?)" if near else ""
+
+
+def raise_if(fault: str) -> None:
+    """Raises a fault of that text, unless it is empty."""
+    if fault:
+        raise AuroraError(fault)

@@ -17,7 +17,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import stable_order, starts_of
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Train
-from aurora.algebra.tuples.types import is_struct
+from aurora.algebra.tuples.types import is_nested
 from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["AsOf"]
@@ -70,7 +70,7 @@ class AsOf:
     @property
     def partition(self) -> Partition | None:
         if self.broadcast:
-            return tuple(name for name in self.left.names if not is_struct(self.left[name])), None
+            return tuple(name for name in self.left.names if not is_nested(self.left[name])), None
         return self._key_fields(0), self._key_fields(1)
 
     @property

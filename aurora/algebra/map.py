@@ -1,5 +1,6 @@
 """Map(B1 = F1, .., Bm = Fm): computes the fields of its output from each tuple."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,13 @@ from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.tuples.types import TIMESTAMP
-from aurora.errors import AuroraError
+from aurora.algebra.tuples.types import TIMESTAMP, quoted
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Map"]
+
+STAR = re.compile(r"\s*\*\s*(?:EXCEPT\s*\((?P<but>.*)\)\s*)?", re.IGNORECASE | re.DOTALL)
+NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,`]+))\s*(?:,|$)")
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,14 @@ class Map:
 
     @classmethod
     def of(cls, fields: dict[str, str], schema: Schema, where: str = "map") -> "Map":
+        """A field called `*` stands for all fields of the input, as "*", or but for some, as "* EXCEPT (a, b)"."""
         if not fields:
             raise AuroraError(f"{where}: needs one field or more")
         return cls(
             schema,
             tuple(
                 (name, Expression.parse(str(text), schema, where, arrival=True))
-                for name, text in fields.items()
+                for name, text in write_out(fields, schema, where).items()
             ),
         )
 
@@ -87,3 +92,46 @@ class Map:
             rows = rows.append_column(ARRIVED, pa.array(train.arrived * 1000).cast(TIMESTAMP))
         columns = [expression.evaluate(rows) for _, expression in self.fields]
         return {"1": train.with_rows(pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow()))}
+
+
+def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, str]:
+    """The fields with all those for which `*` stands; one that is named beside it has its own value there.
+
+    >>> write_out({"*": "* EXCEPT (a)", "c": "b + 1", "d": "2"}, Schema.parse("a int, b int, c int"), "map")
+    {'b': 'b', 'c': 'b + 1', 'd': '2'}
+    """
+    found: dict[str, str] = {}
+    for name, text in fields.items():
+        star = STAR.fullmatch(str(text))
+        if name != "*" and star is None:
+            found[name] = text
+        elif name != "*" or star is None:
+            raise AuroraError(
+                f"{where}: all fields are written as '*': '*', or '*': '* EXCEPT (a, b)'; found {name}: {text}"
+            )
+        else:
+            left_out = _names(star["but"], schema, where)
+            found.update({own: fields.get(own, quoted(own)) for own in schema.names if own not in left_out})
+    if not found:
+        raise AuroraError(f"{where}: EXCEPT leaves no field; leave out fewer")
+    return found
+
+
+def _names(text: str | None, schema: Schema, where: str) -> list[str]:
+    names: list[str] = []
+    place = 0
+    while text is not None and place < len(text):
+        match = NAME.match(text, place)
+        if match is None:
+            raise AuroraError(
+                f"{where}: cannot read EXCEPT ({text}): write the names of fields, as in EXCEPT (a, b)"
+            )
+        name = match[2] if match[1] is None else match[1].replace("``", "`")
+        if name not in schema:
+            near = did_you_mean(name, schema.names)
+            raise AuroraError(
+                f"{where}: EXCEPT {name}: no such field{near}; fields are {', '.join(schema.names)}"
+            )
+        names.append(name)
+        place = match.end()
+    return names

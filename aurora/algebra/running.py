@@ -22,6 +22,13 @@ from aurora.errors import AuroraError
 
 __all__ = ["Running"]
 
+# What these keep would be there once more for each tuple.
+LAST_ONES = "take the last ones, with order: {on: '#'}, size: n, partial: true"
+TOO_LARGE = {
+    "approx_count_distinct": "write count(DISTINCT ..)",
+    **dict.fromkeys(("collect_list", "collect_set", "mode"), LAST_ONES),
+}
+
 
 @dataclass(frozen=True)
 class Running:
@@ -65,10 +72,11 @@ class Running:
                 "stored; write size: n, partial: true"
             )
         reducer = Reducer.of(functions, schema, where, running=True)
-        if last is None and any(call.function == "approx_count_distinct" for call in reducer.calls):
-            raise AuroraError(
-                f"{where}: approx_count_distinct gives no row for each tuple so far; write count(DISTINCT ..)"
-            )
+        for call in reducer.calls if last is None else ():
+            if call.function in TOO_LARGE:
+                raise AuroraError(
+                    f"{where}: {call.function} gives no row for each tuple so far; {TOO_LARGE[call.function]}"
+                )
         for name in reducer.outputs:
             if name in (*order.group_by, order.on):
                 raise AuroraError(

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, coalesce, col, expr, lit
 
+from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
 from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
@@ -19,7 +20,7 @@ __all__ = ["columns"]
 
 
 def columns(network: Network, inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    """The outputs of a network of Filter, Map, Union and joins with tables, for use inside a Spark job.
+    """The outputs of a network of Filter, Map, Explode, Union and joins with tables, for use inside a Spark job.
 
     Rows carry no arrival number here, so their order is Spark's.
     """
@@ -70,6 +71,16 @@ def _mapped(operator: Map, frames: list[DataFrame]) -> dict[str, DataFrame]:
     return {"1": frames[0].select(*fields)}
 
 
+def _exploded(operator: Explode, frames: list[DataFrame]) -> dict[str, DataFrame]:
+    (frame,) = frames
+    explode = "posexplode_outer" if operator.outer else "posexplode"
+    made = frame.select("*", expr(f"{explode}({operator.array.spark_sql()}) AS (`#place`, `#element`)"))
+    own = {operator.element: "#element", operator.place: "#place"}
+    return {
+        "1": made.select(*(col(_quoted(own.get(name, name))).alias(name) for name in operator.outputs["1"]))
+    }
+
+
 def _united(operator: Union, frames: list[DataFrame]) -> dict[str, DataFrame]:
     return {"1": reduce(lambda one, two: one.unionAll(two), frames)}
 
@@ -94,6 +105,7 @@ def _joined(operator: Lookup, frames: list[DataFrame]) -> dict[str, DataFrame]:
 TRANSLATIONS: dict[type[Any], Callable[[Any, list[DataFrame]], dict[str, DataFrame]]] = {
     Filter: _routed,
     Map: _mapped,
+    Explode: _exploded,
     Union: _united,
     Lookup: _joined,
 }

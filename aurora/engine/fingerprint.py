@@ -144,6 +144,10 @@ def feed_values(mark: Any, column: pa.Array | pa.ChunkedArray) -> None:
         for own in column.flatten():
             feed_values(mark, own)
         return
+    if pa.types.is_list(kind):
+        mark.update(np.asarray(pc.fill_null(column.value_lengths(), 0)).tobytes())
+        feed_values(mark, column.flatten())
+        return
     if pa.types.is_string(kind):
         _feed_texts(mark, column.fill_null(""))
         return

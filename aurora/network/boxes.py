@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aurora.algebra.bsort import BSort
+from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
 from aurora.algebra.operator import Operator
@@ -32,6 +33,7 @@ __all__ = ["FORMS", "clock_references", "operator", "references", "with_clocks",
 FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "filter": (frozenset({"from"}), frozenset()),
     "map": (frozenset({"from"}), frozenset()),
+    "explode": (frozenset({"from", "as"}), frozenset({"at", "outer"})),
     "union": (frozenset(), frozenset()),
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (
@@ -78,7 +80,7 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
 
 
 def _a(kind: str) -> str:
-    return f"an {kind}" if kind == "aggregate" else f"a {kind}"
+    return f"an {kind}" if kind[0] in "ae" else f"a {kind}"
 
 
 def references(spec: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
@@ -154,6 +156,15 @@ def _map(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], whe
     return Map.of(read_fields(spec["map"], f"{where}: map"), schemas[0], where)
 
 
+def _explode(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
+    names = {key: spec[key] for key in ("as", "at") if key in spec}
+    for key, name in names.items():
+        if not isinstance(name, str) or not name:
+            raise AuroraError(f"{where}: {key} is the name of a field, found '{name}'")
+    outer = read_truth(spec, "outer", where)
+    return Explode.of(str(spec["explode"]), names["as"], schemas[0], names.get("at"), outer, where)
+
+
 def _union(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     return Union.of(schemas, where)
 
@@ -199,6 +210,7 @@ Builder = Callable[[Mapping[str, Any], list[Schema], list[bool], str], Operator]
 BUILDERS: dict[str, Builder] = {
     "filter": _filter,
     "map": _map,
+    "explode": _explode,
     "union": _union,
     "bsort": _bsort,
     "aggregate": make_aggregate,

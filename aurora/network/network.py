@@ -98,6 +98,14 @@ class Stream:
     def map(self, fields: Mapping[str, str], *, name: str) -> "Stream":
         return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
 
+    def explode(
+        self, array: str, as_: str, *, name: str, at: str | None = None, outer: bool = False
+    ) -> "Stream":
+        """A tuple for each element of an array, which is the field `as_`; its place, from 0, is the field `at`."""
+        options = {} if at is None else {"at": at}
+        spec = {"explode": array, "as": as_, "from": str(self.port), **options}
+        return self.network.add(name, {**spec, "outer": True} if outer else spec)
+
     def union(self, *others: "Stream", name: str) -> "Stream":
         return self.network.add(name, {"union": [str(self.network.own(s)) for s in (self, *others)]})
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.ordering.values import orderable
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, type_name
+from aurora.algebra.tuples.types import is_nested, is_struct, type_name
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.amounts import distance, duration, is_span
 from aurora.network.arguments import read_names
@@ -88,8 +88,9 @@ def check_key(given: Any, schema: Schema, where: str) -> tuple[str, ...]:
                 f"{where}: key {name}: no such field{did_you_mean(name, schema.names)}; "
                 f"fields are {', '.join(schema.names)}"
             )
-        if is_struct(schema[name]):
-            raise AuroraError(f"{where}: key {name} is a struct; take its fields out with a map")
+        if is_nested(schema[name]):
+            what = "a struct; take its fields" if is_struct(schema[name]) else "an array; take an element"
+            raise AuroraError(f"{where}: key {name} is {what} out with a map")
     if len(set(key)) < len(key):
         raise AuroraError(f"{where}: key names a field twice: {', '.join(key)}")
     return key

@@ -69,11 +69,11 @@ def batch(rows: list[Row], schema: Schema) -> pa.RecordBatch:
 def plain(rows: pa.RecordBatch) -> list[Row]:
     columns = []
     for column in rows.columns:
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.int64())
-        elif pa.types.is_date(column.type):
-            column = column.cast(pa.int32())
-        columns.append(column.to_pylist())
+        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+        storage = (
+            pa.int64() if pa.types.is_timestamp(kind) else pa.int32() if pa.types.is_date(kind) else kind
+        )
+        columns.append(column.cast(storage if kind == column.type else pa.list_(storage)).to_pylist())
     return [dict(zip(rows.schema.names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 

@@ -69,6 +69,25 @@ class PulledSum(joins.Lookup):
         ]
 
 
+def elements(row: Row) -> list[int] | None:
+    if row["v"] > 4:
+        return None
+    return [row["v"]] if row["g"] == 1 else [row["v"] + 1, row["v"], 6]
+
+
+class ExplodedSum(squal.Explode):
+    """Each element with its place added to it."""
+
+    def __init__(self, outer: bool) -> None:
+        super().__init__(elements, "v", "at", outer)
+
+    def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
+        return [
+            (out, ts, {**found, "v": (found["v"] or 0) + (found["at"] or 0)})
+            for out, ts, found in super().push(port, row, ts)
+        ]
+
+
 class GatherTotal(clocks.Gather):
     """Bounds at T and so much behind it; the left tuple gets the sum of the right ones."""
 
@@ -164,6 +183,12 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
         case "map":
             stream.map({"g": "g", "T": "T + 1", "v": "v * 2"}, name=name)
             return squal.Map(g=lambda r: r["g"], T=lambda r: r["T"] + 1, v=lambda r: r["v"] * 2)
+        case "explode":
+            outer = draw(st.booleans())
+            array = "if(v > 4, CAST(NULL AS array<bigint>), if(g = 1, array(v), array(v + 1, v, 6L)))"
+            made = stream.explode(array, "v", at="at", outer=outer, name=f"{name}x")
+            made.map({**SAME, "v": "coalesce(v, 0) + coalesce(at, 0)"}, name=name)
+            return ExplodedSum(outer)
         case "union":
             stream.union(other, name=name)
             return squal.Union()
@@ -250,6 +275,7 @@ ONE_AT_A_TIME = [
     *(
         "filter",
         "map",
+        "explode",
         "union",
         "bsort",
         "aggregate",
@@ -267,7 +293,7 @@ ONE_AT_A_TIME = [
 ONE_CLOCKED = ["clocked", "sessions", "clocked bsort", "kept"]
 CLOCKED = [*ONE_CLOCKED, "clocked groups", "session groups", "gather", "clocked join"]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
-PASSES = {"filter": (0,), "union": (0, 1), "last": (0,), "asof": (0,), "pull": (0,)}
+PASSES = {"filter": (0,), "explode": (0,), "union": (0, 1), "last": (0,), "asof": (0,), "pull": (0,)}
 # One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Memory, Network
+from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
 from aurora.algebra.state.turn import Turn
@@ -42,6 +43,50 @@ def test_map(rows: list[Arrival]) -> None:
     box = Map.of({"w": "v * 2", "T": "CAST(T AS bigint) + 1"}, SCHEMA)
     naive = squal.Map(w=lambda row: None if row["v"] is None else row["v"] * 2, T=lambda row: row["T"] + 1)
     check_agreement(box, lambda: naive, rows, SCHEMA)
+
+
+@pytest.mark.parametrize("outer", [False, True])
+@given(
+    arrivals(
+        st.lists(numbers(32), max_size=30),
+        v=st.one_of(st.lists(st.one_of(st.integers(-3, 9), st.none()), max_size=4), st.none()),
+    )
+)
+def test_explode(outer: bool, rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, v array<int>")
+    box = Explode.of("v", "w", schema, "at", outer)
+    assert str(box.outputs["1"]) == "T int, v array<int>, w int, at int"
+    check_agreement(box, lambda: squal.Explode(lambda row: row["v"], "w", "at", outer), rows, schema)
+    box = Explode.of("v", "v", schema, None, outer)
+    assert str(box.outputs["1"]) == "T int, v int" and box.keeps("1") == ({"T": "T"},)
+    check_agreement(box, lambda: squal.Explode(lambda row: row["v"], "v", "", outer), rows, schema)
+
+
+def test_what_an_explode_needs() -> None:
+    box = Explode.of("a", "b", Schema.parse("T int, a array<int>, c int"), "at")
+    assert box.needs({"b": None, "at": None}) == ({"a": None},)
+    assert box.needs({"c": None}) == ({"c": None, "a": None},)
+    assert box.needs(None) == ({"T": None, "a": None, "c": None},)
+
+
+def test_all_fields_of_the_input_in_a_map() -> None:
+    schema = Schema.parse("a int, `b c` int, d int")
+    for fields, wanted in [
+        ({"*": "*"}, "a int, `b c` int, d int"),
+        ({"*": "*", "e": "a + 1L"}, "a int, `b c` int, d int, e bigint"),
+        ({"e": "'x'", "*": "* except (a, `b c`)"}, "e string, d int"),
+        ({"*": " * ", "d": "'x'"}, "a int, `b c` int, d string"),
+    ]:
+        assert str(Map.of(fields, schema).outputs["1"]) == wanted
+    for fields, told in [
+        ({"*": "* EXCEPT (x)"}, "m: EXCEPT x: no such field; fields are a, b c, d"),
+        ({"*": "* EXCEPT (a, `b c`, d)"}, "m: EXCEPT leaves no field"),
+        ({"*": "a"}, "all fields are written as '\\*': '\\*'"),
+        ({"x": "*"}, "all fields are written as '\\*': '\\*'"),
+        ({"*": "* EXCEPT (a b)"}, "cannot read EXCEPT"),
+    ]:
+        with pytest.raises(AuroraError, match=told):
+            Map.of(fields, schema, "m")
 
 
 def test_the_time_of_arrival() -> None:

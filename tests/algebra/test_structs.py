@@ -54,7 +54,8 @@ def test_what_must_be_there() -> None:
         ("a struct<x: blob>", "field 'a': field 'x': unknown type 'blob'"),
         ("a struct<x: int, x: int>", "field 'x' appears twice in 'struct<x: int, x: int>'"),
         ("a struct<int>", "field 'a': cannot read 'int'"),
-        ("a array<int>", "unknown type 'array<int>': the types are boolean"),
+        ("a array<integr>", "unknown type 'integr': the types are boolean"),
+        ("a array<int", "cannot read 'a array<int'"),
     ],
 )
 def test_what_is_wrong_with_a_struct(text: str, message: str) -> None:

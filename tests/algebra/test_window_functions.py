@@ -18,6 +18,7 @@ from tests.spec import squal
 from tests.spec.window_functions import FUNCTIONS
 from tests.spec.windows import Aggregate as NaiveAggregate
 
+GATHERING = ["mode", "collect_list", "collect_set"]
 NUMBERS = [
     "sum",
     "avg",
@@ -30,8 +31,15 @@ NUMBERS = [
     "sum distinct",
     "avg distinct",
 ]
-ANY = ["count", "min", "max", "first", "last", "count distinct", "approx_count_distinct"]
-MORE_NUMBERS = ["percentile 0", "percentile 0.3", "percentile 1"]
+ANY = ["count", "min", "max", "first", "last", "count distinct", "approx_count_distinct", *GATHERING]
+MORE_NUMBERS = [
+    "percentile 0",
+    "percentile 0.3",
+    "percentile 1",
+    "percentile_approx 0.3",
+    "percentile_approx 0.95",
+]
+SHAPES = ["skewness", "kurtosis"]
 TRUTHS = ["count_if", "bool_and", "bool_or"]
 
 KINDS: dict[str, Any] = {
@@ -49,7 +57,7 @@ KINDS: dict[str, Any] = {
 
 def sql(name: str, field: str = "v") -> str:
     function, _, more = name.partition(" ")
-    return f"{function}({field}, {more})" if function == "percentile" else f"{function}({more} {field})"
+    return f"{function}({field}, {more})" if "percentile" in function else f"{function}({more} {field})"
 
 
 def check_against_naive(
@@ -93,7 +101,7 @@ def test_all_at_once(kind: str, data: Any) -> None:
     check_against_naive(rows, schema, texts, naive, digits=1e-9)
 
 
-@pytest.mark.parametrize("name", [*ANY, *NUMBERS])
+@pytest.mark.parametrize("name", [*ANY, *NUMBERS, *SHAPES, "percentile_approx 0.3"])
 @given(tuples(v=st.one_of(st.integers(-9, 9), st.none())))
 def test_alone(name: str, rows: list[Arrival]) -> None:
     schema = Schema.parse("T int, g int, v int")
@@ -102,7 +110,7 @@ def test_alone(name: str, rows: list[Arrival]) -> None:
         schema,
         {"f": sql(name)},
         lambda rows: {"f": FUNCTIONS[name]([r["v"] for r in rows])},
-        digits=1e-12,
+        digits=1e-9 if name in SHAPES else 1e-12,
     )
 
 
@@ -151,7 +159,9 @@ def test_expressions_over_functions(rows: list[Arrival]) -> None:
     check_against_naive(rows, schema, texts, naive)
 
 
-@pytest.mark.parametrize("text", [*map(sql, [*ANY, *NUMBERS]), "min_by(v, T)", "max_by(T, v)"])
+@pytest.mark.parametrize(
+    "text", [*map(sql, [*ANY, *NUMBERS, *SHAPES, *MORE_NUMBERS]), "min_by(v, T)", "max_by(T, v)"]
+)
 def test_every_function_is_summed_up_by_pane(text: str) -> None:
     schema = Schema.parse("T int, g int, v int")
     box = Aggregate.of({"f": text}, Order("T", group_by=("g",)), 600, 200, schema, align=True)

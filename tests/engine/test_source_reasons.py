@@ -170,7 +170,9 @@ def test_a_field_that_no_line_of_json_has_is_told_once(tmp_path: Path) -> None:
     source = LineFiles(str(path), "json", PEOPLE)
     first = source.advance(source.begin(), 1)
     told = notices({"people": first})
-    assert told == ["input people: field Name: not in the first 3 lines of in.jsonl, which has name, City"]
+    assert told == [
+        "input people: field Name: not in the first 3 lines of in.jsonl, which has name, City (did you mean name?)"
+    ]
     assert notices({"people": source.advance(first, 1)}) == []
     path.write_text('{"Name": "x"}\n{"City": "y"}\n')
     whole = LineFiles(str(path), "json", PEOPLE)

@@ -242,11 +242,18 @@ def test_standard_input_that_is_a_file_is_that_file(tmp_path: Path) -> None:
         ("tcp:localhost:9?reconnect=soon", "reconnect: 'soon' is no"),
         (
             "tcp:localhost:9?wait=5s",
-            "there is no option wait; the options of tcp are delimiter, header, reconnect",
+            "there is no option wait; the options of tcp are delimiter, encoding, header, null, reconnect",
         ),
         ("json:x?header=true", "there is no option header; json has no options"),
         ("csv:x?delimiter=ab", "a delimiter is one character, such as ; or tab, found 'ab'"),
-        ("csv:x?header=maybe", "header is true or false, found 'maybe'"),
+        ("csv:x?encodin=latin1", r"there is no option encodin \(did you mean encoding\?\)"),
+        ("csv:x?encoding=latn1", r"there is no encoding 'latn1' \(did you mean latin1\?\)"),
+        (
+            "csv:x?encoding=gbk",
+            "text in gbk cannot be cut into records; write it anew with iconv -f gbk -t utf-8",
+        ),
+        ("csv:/dev/null?encoding=utf-16", "utf-16 is read from files only"),
+        ("csv:x?header=maybe", "header is yes or no, found 'maybe'"),
     ],
 )
 def test_addresses_that_cannot_be(address: str, message: str) -> None:

@@ -213,6 +213,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
             [
                 "filter",
                 "map",
+                "explode",
                 "union",
                 "bsort",
                 "aggregate",
@@ -242,7 +243,13 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
             draw(st.sampled_from(["1", "rest"]))
         ]
     if kind == "map":
-        return stream.map({"Sid": "Sid + 1", "Far": "Pos > 3.5", "`x": "upper(Name)"}, name=name)
+        fields = {"Sid": "Sid + 1", "Far": "Pos > 3.5", "`x": "upper(Name)"}
+        return stream.map(draw(st.sampled_from([fields, {"*": "* EXCEPT (Sid)", **fields}])), name=name)
+    if kind == "explode":
+        options = draw(st.sampled_from([{}, {"at": "Place"}, {"outer": True}]))
+        return stream.explode(
+            "split(Name, ',')", draw(st.sampled_from(["Part", "Name"])), name=name, **options
+        )
     if kind == "union":
         return stream.union(other, name=name)
     if kind == "bsort":

@@ -137,6 +137,24 @@ class Map(Box):
         return [("1", ts, {name: function(row) for name, function in self.fields.items()})]
 
 
+class Explode(Box):
+    def __init__(
+        self, array: Callable[[Row], Any], element: str, place: str = "", outer: bool = False
+    ) -> None:
+        super().__init__()
+        self.array, self.element, self.place, self.outer = array, element, place, outer
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        found: list[Any] = list(enumerate(self.array(row) or []))
+        if not found and self.outer:
+            found = [(None, None)]
+        placed = [{self.place: place} if self.place else {} for place, _ in found]
+        return [
+            ("1", ts, {**row, self.element: element, **own})
+            for (_, element), own in zip(found, placed, strict=True)
+        ]
+
+
 class Union(Box):
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         return [("1", ts, row)]

@@ -87,6 +87,43 @@ def value_at(pairs: list[tuple[Any, Any]], choose: Callable[..., Any]) -> Any:
     return choose(pairs, key=lambda pair: size_key(pair[1]))[0] if pairs else None
 
 
+def discrete(values: list[Any], share: float) -> Any:
+    """The smallest value that at least so large a share of the values does not exceed."""
+    values = [value + 0.0 if isinstance(value, float) else value for value in present(values)]
+    values = sorted(values, key=size_key)
+    return values[max(math.ceil(share * len(values)), 1) - 1] if values else None
+
+
+def mode(values: list[Any]) -> Any:
+    """Of those that come most often the smallest."""
+    values = [value + 0.0 if isinstance(value, float) else value for value in present(values)]
+    keys = [size_key(value) for value in values]
+    most = max((keys.count(key) for key in keys), default=0)
+    return min(
+        (v for v, key in zip(values, keys, strict=True) if keys.count(key) == most),
+        key=size_key,
+        default=None,
+    )
+
+
+def moment(values: list[Any], power: int) -> float:
+    middle = mean(values)
+    assert middle is not None
+    return math.fsum((float(value) - middle) ** power for value in present(values))
+
+
+def skewness(values: list[Any]) -> float | None:
+    if not present(values) or len(set(present(values))) == 1:
+        return None
+    return math.sqrt(len(present(values))) * moment(values, 3) / math.sqrt(moment(values, 2) ** 3)
+
+
+def kurtosis(values: list[Any]) -> float | None:
+    if not present(values) or len(set(present(values))) == 1:
+        return None
+    return len(present(values)) * moment(values, 4) / moment(values, 2) ** 2 - 3
+
+
 FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
     "count": lambda values: len(present(values)),
     "sum": total,
@@ -104,6 +141,13 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
     "percentile 0": lambda values: percentile(values, 0.0),
     "percentile 1": lambda values: percentile(values, 1.0),
     "percentile 0.3": lambda values: percentile(values, 0.3),
+    "percentile_approx 0.3": lambda values: discrete(values, 0.3),
+    "percentile_approx 0.95": lambda values: discrete(values, 0.95),
+    "mode": mode,
+    "skewness": skewness,
+    "kurtosis": kurtosis,
+    "collect_list": present,
+    "collect_set": lambda values: distinct([v + 0.0 if isinstance(v, float) else v for v in present(values)]),
     # So few values as there are in a test are counted exactly.
     "approx_count_distinct": lambda values: len(distinct(present(values))),
     "count distinct": lambda values: len(distinct(present(values))),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS
+from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_struct, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_nested, is_struct, type_name
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -75,7 +75,13 @@ AGGREGATES: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
     "var_pop": number(lambda arrow: DOUBLE),
     "median": number(lambda arrow: DOUBLE),
     "percentile": number(lambda arrow: DOUBLE),
+    "percentile_approx": lambda arrow: arrow if arrow in (*NUMBERS, *TIMES) else None,
     "approx_count_distinct": lambda arrow: BIGINT,
+    "mode": same,
+    "skewness": number(lambda arrow: DOUBLE),
+    "kurtosis": number(lambda arrow: DOUBLE),
+    "collect_list": pa.list_,
+    "collect_set": pa.list_,
     "bool_and": truth(BOOLEAN),
     "bool_or": truth(BOOLEAN),
     "count_if": truth(BIGINT),
@@ -93,12 +99,19 @@ ALIASES = {
     "every": "bool_and",
     "any": "bool_or",
     "some": "bool_or",
+    "approx_percentile": "percentile_approx",
+    "array_agg": "collect_list",
 }
 
 DISTINCT = ("count", "sum", "avg")
 # DISTINCT changes nothing for these, so it is dropped.
-INDIFFERENT = ("min", "max", "bool_and", "bool_or", "approx_count_distinct")
-WITH_TWO = ("min_by", "max_by", "percentile")
+INDIFFERENT = ("min", "max", "bool_and", "bool_or", "approx_count_distinct", "collect_set")
+# Those that take more than one argument: how many at least, and at most.
+ARGUMENTS = {
+    "min_by": (2, 2), "max_by": (2, 2), "percentile": (2, 2), "percentile_approx": (2, 3), "mode": (1, 2),
+    "approx_count_distinct": (1, 2),
+}  # fmt: skip
+SHARES = ("percentile", "percentile_approx")
 
 
 def parse_aggregates(
@@ -156,19 +169,27 @@ class Calls:
             args = list(args[0].expressions)
         if name == "count" and not distinct and (not args or args[0].key == "star"):
             return AggregateCall("count", None, False, BIGINT)
-        wanted = 2 if name in WITH_TWO else 1
-        if len(args) != wanted:
+        least, most = ARGUMENTS.get(name, (1, 1))
+        if not least <= len(args) <= most:
+            wanted = str(least) if least == most else f"{least} or {most}"
             raise AuroraError(
-                f"{name} takes {wanted} argument{'s' * (wanted - 1)}, found {len(args)} in '{source(node)}'"
+                f"{name} takes {wanted} argument{'s' * (most > 1)}, found {len(args)} in '{source(node)}'"
             )
         argument, *order = (self.argument(each) for each in args)
-        share = None if name != "percentile" else self.share(order.pop(), node)
+        share = self.share(name, order[0], node) if name in SHARES else None
+        if name not in ("min_by", "max_by"):
+            # How near an approximation must come: what is exact comes nearest.
+            order = []
         for each in (argument, *order):
-            if is_struct(each.type) and (name != "count" or distinct):
-                raise AuroraError(f"{name} takes fields of a struct, not the struct, in '{source(node)}'")
+            if is_nested(each.type) and (name not in ("count", "collect_list") or distinct):
+                what = (
+                    "fields of a struct, not the struct" if is_struct(each.type) else "elements, not an array"
+                )
+                raise AuroraError(f"{name} takes {what}, in '{source(node)}'")
         result = AGGREGATES[name](argument.type)
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"
+            kind = "a number or a time" if name == "percentile_approx" else kind
             raise AuroraError(f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'")
         if distinct and name not in (*DISTINCT, *INDIFFERENT):
             raise AuroraError(
@@ -185,15 +206,15 @@ class Calls:
             raise AuroraError(f"'{source(node)}' has no type: write CAST(NULL AS type)")
         return Expression(source(node), tree)
 
-    def share(self, given: Expression, node: "exp.Expression") -> float:
+    def share(self, name: str, given: Expression, node: "exp.Expression") -> float:
         """The constant between 0 and 1 that a percentile is asked for with."""
         share = None
         if not given.fields and given.type in NUMBERS:
             share = given.evaluate(pa.record_batch({"": [0]}))[0].as_py()
         if share is None or not 0 <= share <= 1:
             raise AuroraError(
-                f"percentile takes a number between 0 and 1 behind the value, found {given.text} in "
-                f"'{source(node)}': write for example percentile({source(node.expressions[0])}, 0.95)"
+                f"{name} takes a number between 0 and 1 behind the value, found {given.text} in "
+                f"'{source(node)}': write for example {name}({source(node.expressions[0])}, 0.95)"
             )
         return float(share)
 

@@ -17,7 +17,7 @@ from aurora.algebra.tuples.types import (
     TIMESTAMP,
     TINYINT,
     VOID,
-    is_struct,
+    is_nested,
 )
 
 __all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "TIMES", "can_cast", "common_type", "converted", "widest"]
@@ -51,7 +51,7 @@ def widest(types: Sequence[pa.DataType]) -> pa.DataType | None:
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether CAST allows it. Spark has more, which always gives null or hides a mistake."""
-    if is_struct(source) or is_struct(target):
+    if is_nested(source) or is_nested(target):
         return bool(source in (target, VOID))
     if VOID in (source, target) or STRING in (source, target) or source == target:
         return bool(target != VOID)

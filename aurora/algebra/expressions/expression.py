@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.expressions.compile import Batch, compiled
+from aurora.algebra.expressions.kernels.columns import repeated
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import (
     Field,
@@ -110,7 +111,7 @@ class Expression:
         if run is None:
             run = compiled(self.tree)
             object.__setattr__(self, "_run", run)
-        return pa.repeat(run, rows) if isinstance(run, pa.Scalar) else run(source)
+        return repeated(run, rows) if isinstance(run, pa.Scalar) else run(source)
 
     def matches(self, batch: Batch) -> npt.NDArray[np.bool_]:
         """Which rows satisfy it; null does not."""

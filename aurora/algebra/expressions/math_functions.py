@@ -5,7 +5,7 @@ import pyarrow as pa
 from aurora.algebra.expressions.coercion import INTEGERS, converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_struct, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_nested, type_name
 
 __all__ = ["MATH"]
 
@@ -52,7 +52,7 @@ def logarithm(*args: Node) -> Node:
 def extreme(op: str) -> Function:
     def rule(*args: Node) -> Node:
         args = same_type(op, args)
-        if is_struct(args[0].type):
+        if is_nested(args[0].type):
             raise Clash(f"{op} cannot compare {type_name(args[0].type)}")
         return Call(op, args, args[0].type)
 

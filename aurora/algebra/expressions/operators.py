@@ -18,7 +18,7 @@ from aurora.algebra.tuples.types import (
     STRING,
     TINYINT,
     VOID,
-    is_struct,
+    is_nested,
     type_name,
 )
 
@@ -111,7 +111,7 @@ def comparison(op: str) -> Function:
 def comparable(op: str, one: Node, other: Node) -> tuple[Node, Node]:
     one, other = moment(one, other.type), moment(other, one.type)
     target = common_type(one.type, other.type)
-    if target is None or is_struct(target):
+    if target is None or is_nested(target):
         raise Clash(f"{op} cannot compare {names(one.type, other.type)}")
     return converted(one, target), converted(other, target)
 
@@ -166,7 +166,7 @@ def nvl2(one: Node, then: Node, otherwise: Node) -> Node:
 
 
 def is_in(*args: Node) -> Node:
-    if is_struct(args[0].type):
+    if is_nested(args[0].type):
         raise Clash(f"IN cannot compare {type_name(args[0].type)}")
     args = same_type("IN", (args[0], *(moment(node, args[0].type) for node in args[1:])))
     return Call("in", args, BOOLEAN)

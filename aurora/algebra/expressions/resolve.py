@@ -28,6 +28,7 @@ from aurora.algebra.tuples.types import (
     STRING,
     TIMESTAMP,
     VOID,
+    is_array,
     is_struct,
     parse_type,
     struct_fields,
@@ -68,16 +69,19 @@ BareFields = Callable[[Node, str], Node]
 
 
 CHANGING = {
-    "current_date", "current_time", "current_timestamp", "localtimestamp", "now", "curdate", "rand", "random", "randn",
-    "uuid", "shuffle", "monotonically_increasing_id",
+    "current_date", "current_time", "localtimestamp", "curdate", "rand", "random", "randn", "uuid", "shuffle",
+    "monotonically_increasing_id",
 }  # fmt: skip
+# A run that is repeated must give the same: what time it is, is the time at which the tuple came.
+NOW = ("arrival_time", "current_timestamp", "now")
 
 
 def check_the_same(name: str) -> None:
     """A run that is repeated or goes on after a kill must give the same again."""
     if name.lower() in CHANGING:
         raise AuroraError(
-            f"{name.lower()} is different in every run: take what you need from a field of the input"
+            f"{name.lower()} is different in every run: take what you need from a field of the input, or "
+            "current_timestamp, the time at which a tuple came, in a map"
         )
 
 
@@ -182,6 +186,8 @@ class Resolver:
         if found:
             choices = " or ".join(f"{key}.{name}" for key in found)
             raise AuroraError(f"field '{name}' is on both sides: write {choices}")
+        if len(names) == 1 and name.lower() == "current_timestamp":
+            return self.arrival_time("current_timestamp", node)
         check_the_same(name)
         raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
 
@@ -192,12 +198,25 @@ class Resolver:
             )
         return self.inside(self.resolve(node.this), [node.expression.name], node)
 
+    def on_bracket(self, node: exp.Bracket) -> Node:
+        """a[0] of an array; s['name'] of a struct."""
+        value = self.resolve(node.this)
+        first = node.expressions[0] if len(node.expressions) == 1 else None
+        if is_struct(value.type) and isinstance(first, exp.Literal) and first.is_string:
+            return self.inside(value, [str(first.this)], node)
+        if first is None or not is_array(value.type):
+            raise AuroraError(
+                f"{type_name(value.type)} has no elements, in '{source(node)}': an array has, as in tags[0]"
+            )
+        return self.apply("[]", node, [value, self.resolve(first)])
+
     def inside(self, value: Node, names: list[str], node: exp.Expression) -> Node:
         """The field inside a struct that the names lead to."""
         for name in names:
             if not is_struct(value.type):
+                hint = ": take an element first, as in a[0].b" if is_array(value.type) else ""
                 raise AuroraError(
-                    f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'"
+                    f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'{hint}"
                 )
             fields = struct_fields(value.type)
             if name not in fields:
@@ -337,8 +356,8 @@ class Resolver:
     def on_anonymous(self, node: exp.Anonymous) -> Node:
         name = str(node.this).lower()
         check_the_same(name)
-        if name == "arrival_time":
-            return self.arrival_time(node)
+        if name in NOW:
+            return self.arrival_time(name, node)
         if self.aggregate is not None:
             column = self.aggregate(name, node)
             if column is not None:
@@ -349,11 +368,11 @@ class Resolver:
             raise AuroraError(self.unknown_function(name, node))
         return self.call(name, node, node.expressions)
 
-    def arrival_time(self, node: exp.Anonymous) -> Node:
-        if node.expressions:
-            raise AuroraError(f"arrival_time takes no arguments in '{source(node)}'")
+    def arrival_time(self, name: str, node: exp.Expression) -> Node:
+        if node.args.get("expressions"):
+            raise AuroraError(f"{name} takes no arguments in '{source(node)}'")
         if not self.arrival:
-            raise AuroraError("'arrival_time()' is known in a map: make a field of it there")
+            raise AuroraError(f"'{name}()' is known in a map: make a field of it there")
         return Field(ARRIVED, None, TIMESTAMP)
 
     def unknown_function(self, name: str, node: exp.Expression) -> str:

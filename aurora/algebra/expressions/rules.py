@@ -1,5 +1,6 @@
 """All operators and functions of the language, by name."""
 
+from aurora.algebra.expressions.array_functions import ARRAYS
 from aurora.algebra.expressions.math_functions import MATH
 from aurora.algebra.expressions.operators import OPERATORS
 from aurora.algebra.expressions.signature import Function
@@ -8,4 +9,4 @@ from aurora.algebra.expressions.time_functions import TIME
 
 __all__ = ["FUNCTIONS"]
 
-FUNCTIONS: dict[str, Function] = {**OPERATORS, **MATH, **TEXT, **TIME}
+FUNCTIONS: dict[str, Function] = {**OPERATORS, **MATH, **TEXT, **TIME, **ARRAYS}

@@ -10,7 +10,7 @@ from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.ordering.values import order_codes, orderable, to_values
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.algebra.tuples.types import BOOLEAN, VOID, is_struct, type_name
+from aurora.algebra.tuples.types import BOOLEAN, VOID, is_nested, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["SortKey"]
@@ -40,9 +40,9 @@ class SortKey:
             tree = typed(text, lambda: Resolver({None: schema}).resolve(node))
             if tree.type == VOID:
                 raise AuroraError(f"'{text.strip()}' has no type: write CAST(NULL AS type)")
-            if is_struct(tree.type):
+            if is_nested(tree.type):
                 raise AuroraError(
-                    f"'{text.strip()}' is {type_name(tree.type)}: take one of its fields, as in bid.price"
+                    f"'{text.strip()}' is {type_name(tree.type)}: take one of its parts, as in bid.price or tags[0]"
                 )
         except AuroraError as fault:
             raise AuroraError(f"{where}: {fault}" if where else str(fault)) from None

@@ -1,5 +1,7 @@
 """The functions on strings."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -7,7 +9,7 @@ from aurora.algebra.expressions.coercion import converted
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BOOLEAN, INT, STRING, is_struct, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, INT, STRING, is_nested, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["TEXT"]
@@ -57,7 +59,7 @@ def right(node: Node, length: Node) -> Node:
 def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
-        if is_struct(node.type):
+        if is_nested(node.type):
             raise Clash(f"concat cannot take a {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
@@ -105,6 +107,20 @@ def regexp_replace(node: Node, pattern: Node, replacement: Node) -> Node:
     return Call("regexp_replace", (text("regexp_replace", node), expression, Constant(by, STRING)), STRING)
 
 
+def sha2(node: Node, bits: Node) -> Node:
+    number = literal("sha2", bits, INT)
+    if number not in (0, 224, 256, 384, 512):
+        raise Clash(f"sha2 has 224, 256, 384 or 512 bits, found {number}")
+    return Call("sha2", (text("sha2", node), Constant(number or 256, INT)), STRING)
+
+
+def get_json_object(node: Node, path: Node) -> Node:
+    steps = literal("get_json_object", path, STRING)
+    if re.fullmatch(r"\$(\.[^.\[\]*]+|\[\d+\]|\['[^']+'\])*", steps) is None:
+        raise Clash(f"get_json_object cannot use the path {steps!r}: write it as $.name.inner[0]")
+    return Call("get_json_object", (text("get_json_object", node), Constant(steps, STRING)), STRING)
+
+
 def regular_expression(name: str, node: Node) -> Constant:
     pattern = literal(name, node, STRING)
     try:
@@ -143,4 +159,10 @@ TEXT: dict[str, Function] = {
     "regexp_like": Function(rlike, 2, 2),
     "regexp_extract": Function(regexp_extract, 2, 3),
     "regexp_replace": Function(regexp_replace, 3, 3),
+    "md5": of_text("md5"),
+    "sha": of_text("sha1"),
+    "sha1": of_text("sha1"),
+    "sha2": Function(sha2, 2, 2),
+    "crc32": of_text("crc32", result=BIGINT),
+    "get_json_object": Function(get_json_object, 2, 2),
 }

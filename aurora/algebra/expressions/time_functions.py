@@ -5,8 +5,10 @@ from decimal import Decimal
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS, TIMES, converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, need
+from aurora.algebra.expressions.time_patterns import read_pattern
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from aurora.errors import AuroraError
 
 __all__ = ["TIME", "TRUNCATIONS", "interval", "later"]
 
@@ -36,6 +38,7 @@ UNITS: dict[str, tuple[str, int]] = {
 # As far as Spark's intervals go.
 LIMITS = {"months": (1 << 31) - 1, "days": 106_751_991, "microseconds": (1 << 63) - 1}
 DAY = 86_400_000_000
+USUAL = "yyyy-MM-dd HH:mm:ss"
 
 Amounts = dict[str, int]
 
@@ -89,13 +92,15 @@ def part_of_day(op: str) -> Function:
 
 
 def since_1970(op: str) -> Function:
-    def rule(node: Node) -> Node:
+    def rule(node: Node, pattern: Node | None = None) -> Node:
+        if pattern is not None:
+            return Call(op, (read_by(op, node, pattern),), BIGINT)
         # Spark takes a date here for unix_timestamp only.
         allowed = (TIMESTAMP, DATE) if op == "unix_timestamp" else (TIMESTAMP,)
         node = need(op, node, allowed, "a timestamp (to_timestamp makes one of a string)")
         return Call(op, (converted(node, TIMESTAMP),), BIGINT)
 
-    return Function(rule, 1, 1)
+    return Function(rule, 1, 2 if op == "unix_timestamp" else 1)
 
 
 def from_seconds(node: Node) -> Node:
@@ -112,12 +117,39 @@ def from_whole(op: str) -> Function:
     return Function(rule, 1, 1)
 
 
-def to(name: str, target: object) -> Function:
-    def rule(node: Node) -> Node:
+def to(name: str, target: object, most: int = 1) -> Function:
+    def rule(node: Node, pattern: Node | None = None) -> Node:
+        if pattern is not None:
+            return converted(read_by(name, node, pattern), target)
         node = need(name, node, (STRING, DATE, TIMESTAMP), "a string, date or timestamp")
         return converted(node, target)
 
-    return Function(rule, 1, 1)
+    return Function(rule, 1, most)
+
+
+def read_by(name: str, node: Node, pattern: Node) -> Node:
+    """The moment that a text means by a pattern."""
+    parts = time_pattern(name, pattern, to_read=True)
+    return Call("to_timestamp", (need(name, node, (STRING,), "a string beside a pattern"), parts), TIMESTAMP)
+
+
+def time_pattern(name: str, node: Node, to_read: bool = False) -> Constant:
+    pattern = literal(name, node, STRING)
+    try:
+        read_pattern(pattern, to_read)
+    except AuroraError as fault:
+        raise Clash(f"{name} cannot use the pattern '{pattern}': {fault}") from None
+    return Constant(pattern, STRING)
+
+
+def date_format(node: Node, pattern: Node) -> Node:
+    node = converted(need("date_format", node, (TIMESTAMP, DATE), "a date or timestamp"), TIMESTAMP)
+    return Call("date_format", (node, time_pattern("date_format", pattern)), STRING)
+
+
+def from_unixtime(node: Node, pattern: Node = Constant(USUAL, STRING)) -> Node:  # noqa: B008
+    seconds = converted(need("from_unixtime", node, (BIGINT, *INTEGERS), "a whole number of seconds"), BIGINT)
+    return date_format(Call("timestamp_seconds", (seconds,), TIMESTAMP), pattern)
 
 
 def truncated(unit: Node, node: Node) -> Node:
@@ -163,9 +195,11 @@ TIME: dict[str, Function] = {
     "timestamp_seconds": Function(from_seconds, 1, 1),
     "timestamp_millis": from_whole("timestamp_millis"),
     "timestamp_micros": from_whole("timestamp_micros"),
-    "to_timestamp": to("to_timestamp", TIMESTAMP),
+    "to_timestamp": to("to_timestamp", TIMESTAMP, 2),
     "timestamp": to("timestamp", TIMESTAMP),
-    "to_date": to("to_date", DATE),
+    "to_date": to("to_date", DATE, 2),
+    "date_format": Function(date_format, 2, 2),
+    "from_unixtime": Function(from_unixtime, 1, 2),
     "date": to("date", DATE),
     "date_trunc": Function(truncated, 2, 2),
     "date_add": days_later("date_add"),

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from aurora.algebra.ordering.values import comparable, orderable
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, type_name
+from aurora.algebra.tuples.types import is_nested, is_struct, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["ARRIVAL", "GROUP", "STREAM", "Clock", "Order", "check_reach"]
@@ -58,8 +58,9 @@ class Order:
                 raise AuroraError(
                     f"{where}: group_by has no field {name}; fields are {', '.join(schema.names)}"
                 )
-            if is_struct(schema[name]):
-                raise AuroraError(f"{where}: group_by {name} is a struct; take its fields out with a map")
+            if is_nested(schema[name]):
+                what = "a struct; take its fields" if is_struct(schema[name]) else "an array; take an element"
+                raise AuroraError(f"{where}: group_by {name} is {what} out with a map")
         if len(set(self.group_by)) < len(self.group_by):
             raise AuroraError(f"{where}: group_by names a field twice: {', '.join(self.group_by)}")
         if self.slack < 0 or (self.span is not None and self.span < 0):

@@ -196,12 +196,24 @@ class Train:
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:
     """The columns by which a column is sorted: for a struct, whether it is there, and those inside it."""
+    if pa.types.is_list(column.type):
+        yield from (column.value_lengths(), _texts(column))
+        return
     if not pa.types.is_struct(column.type):
         yield column
         return
     yield pc.is_null(column)
     for inner in column.flatten():
         yield from _flat(inner)
+
+
+def _texts(lists: pa.Array) -> pa.Array:
+    """A text for each list, by which lists of one length can be told apart."""
+    if pa.types.is_nested(lists.type.value_type):
+        return pa.array([repr(each) for each in lists.to_pylist()], pa.string())
+    ends = np.concatenate([[0], np.cumsum(pc.fill_null(lists.value_lengths(), 0))]).astype(np.int32)
+    texts = pc.fill_null(lists.flatten().cast(pa.string()), "\0")
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), texts), "\x1f")
 
 
 def to_bytes(batch: pa.RecordBatch, compressed: bool = False) -> bytes:

@@ -19,6 +19,8 @@ __all__ = [
     "TIMESTAMP",
     "TINYINT",
     "VOID",
+    "is_array",
+    "is_nested",
     "is_struct",
     "parse_fields",
     "parse_type",
@@ -78,6 +80,7 @@ ALIASES = {
     "timestamptz": "timestamp",
 }
 
+KNOWN = ", ".join([*TYPES, "array<..>", "struct<..>"])
 NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
 
 
@@ -95,6 +98,8 @@ def parse_type(text: str) -> pa.DataType:
     DataType(int64)
     >>> parse_type("struct<id: bigint, name: string>")
     StructType(struct<id: int64, name: string>)
+    >>> parse_type("array<int>")
+    ListType(list<item: int32>)
     """
     name = " ".join(text.lower().split())
     found = TYPES.get(ALIASES.get(name, name))
@@ -102,7 +107,10 @@ def parse_type(text: str) -> pa.DataType:
         inner = re.fullmatch(r"\s*struct\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
         if inner is not None:
             return _struct(inner[1], text)
-        raise AuroraError(f"unknown type '{text.strip()}': the types are {', '.join(TYPES)}, struct<..>")
+        inner = re.fullmatch(r"\s*array\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
+        if inner is not None:
+            return pa.list_(parse_type(inner[1]))
+        raise AuroraError(f"unknown type '{text.strip()}': the types are {KNOWN}")
     return found
 
 
@@ -157,6 +165,15 @@ def is_struct(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_struct(arrow))
 
 
+def is_array(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_list(arrow))
+
+
+def is_nested(arrow: pa.DataType) -> bool:
+    """Whether it holds other values, so that it is not compared, and no key."""
+    return is_struct(arrow) or is_array(arrow)
+
+
 def struct_fields(arrow: pa.DataType) -> dict[str, pa.DataType]:
     """The fields of a struct, in order."""
     return {field.name: field.type for field in arrow}
@@ -173,6 +190,8 @@ def required_paths(field: pa.Field, before: tuple[str, ...] = ()) -> Iterator[tu
 
 def relaxed(arrow: pa.DataType) -> pa.DataType:
     """The type without NOT NULL: Arrow takes that to hold also where the struct around it is null."""
+    if is_array(arrow):
+        return pa.list_(relaxed(arrow.value_type))
     if not is_struct(arrow):
         return arrow
     return pa.struct([(field.name, relaxed(field.type)) for field in arrow])
@@ -205,7 +224,9 @@ def type_name(arrow: pa.DataType) -> str:
             for field in arrow
         )
         return f"struct<{inner}>"
+    if is_array(arrow):
+        return f"array<{type_name(arrow.value_type)}>"
     name = NAMES.get(arrow)
     if name is None:
-        raise AuroraError(f"no SQL type holds Arrow's {arrow}: the types are {', '.join(TYPES)}, struct<..>")
+        raise AuroraError(f"no SQL type holds Arrow's {arrow}: the types are {KNOWN}")
     return name

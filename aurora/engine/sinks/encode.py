@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.lists import with_elements
 from aurora.engine.sinks.times import time_text
 
 __all__ = ["csv_header", "json_lines", "to_csv", "to_json"]
@@ -79,7 +80,7 @@ def _bytes(strings: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def _csv_cells(column: pa.Array) -> pa.Array:
-    if pa.types.is_struct(column.type):
+    if pa.types.is_nested(column.type):
         column = pc.if_else(pc.is_valid(column), _json_cells(column), pa.scalar(None, pa.string()))
     if not pa.types.is_string(column.type):
         return _plain(column)
@@ -100,6 +101,8 @@ def _object(names: list[str], columns: list[pa.Array], rows: int, digits: int | 
 
 
 def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
+    if pa.types.is_list(column.type):
+        return _json_lists(column, digits)
     if pa.types.is_struct(column.type):
         if column.null_count > len(column) // 2:
             # Most of them are not there: the text of the others alone is made.
@@ -116,6 +119,12 @@ def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
     if pa.types.is_temporal(column.type):
         text = pc.binary_join_element_wise('"', text, '"', "")
     return pc.fill_null(text, "null")
+
+
+def _json_lists(column: pa.Array, digits: int | None) -> pa.Array:
+    """The elements between brackets."""
+    texts = with_elements(column, _json_cells(column.flatten(), digits))
+    return pc.fill_null(pc.binary_join_element_wise("[", pc.binary_join(texts, ", "), "]", ""), "null")
 
 
 def _json_strings(column: pa.Array) -> pa.Array:

@@ -1,9 +1,9 @@
 """Where tuples come from: files, folders, sockets, pipes, memory. Each source reads straight into trains.
 
 - source: what every source can do; cursors, portions, rejects, notices
-- address: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, and what they open
+- address: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, and what they open; address_text: their parts
 - files: files of CSV or JSON lines; folder: which files, in which order; text: their bytes, by place;
-  unpack: those of gzip
+  unpack: those that are packed; encodings: how characters are written
 - csv_records: what a record of CSV is; records: where records end; headers: the first line; lines: pieces of lines
 - parse: records into Arrow; careful: where some are bad; reasons: why; hints: what may be wrong all the same
 - spool: lines that cannot be asked for again; receivers: threads that take them from a socket or a pipe

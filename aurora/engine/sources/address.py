@@ -2,18 +2,17 @@
 
 import glob
 import os
-import re
-import stat
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.sources.address_text import Address, host_and_port, read_address
+from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.lines import Style, check_flat
+from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
@@ -24,63 +23,11 @@ from aurora.engine.sources.sqlite import SqliteTable
 from aurora.engine.sources.steady import read_steadily
 from aurora.engine.sources.stored import store_if_large
 from aurora.errors import AuroraError
-from aurora.network.amounts import duration
 
 __all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path"]
 
 # Rows of a table that are read at once.
 CHUNK = 1 << 17
-
-# The kinds of addresses, and the options that may stand behind a question mark.
-KINDS: dict[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "header"),
-    "json": (),
-    "parquet": (),
-    "sqlite": ("table",),
-    "tcp": ("delimiter", "header", "reconnect"),
-}
-OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
-DELIMITERS = {"tab": "\t", "\\t": "\t"}
-
-
-@dataclass(frozen=True)
-class _Address:
-    name: str
-    kind: str
-    place: str
-    options: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def style(self) -> Style:
-        given = self.options.get("delimiter", ",")
-        delimiter = DELIMITERS.get(given, given)
-        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-            raise AuroraError(
-                f"source {self.name}: a delimiter is one character, such as ; or tab, found '{given}'"
-            )
-        header = self.options.get("header", "").lower()
-        if header not in ("", "true", "false"):
-            raise AuroraError(f"source {self.name}: header is true or false, found '{header}'")
-        kind = "lines" if self.kind == "tcp" else self.kind
-        return Style(kind, delimiter, {"true": True, "false": False}.get(header))
-
-    @property
-    def reconnect(self) -> float:
-        given = self.options.get("reconnect")
-        return 0.0 if given is None else duration(given, f"source {self.name}: reconnect") / 1000
-
-    @property
-    def is_pipe(self) -> bool:
-        """Whether its bytes come once, and in their order: standard input, a named pipe, a device."""
-        if self.kind == "tcp" or "*" in self.place:
-            return False
-        if self.place == "-":
-            return True
-        try:
-            mode = os.stat(self.place).st_mode
-        except OSError:
-            return False
-        return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def check_source(name: str, address: object) -> None:
@@ -89,11 +36,15 @@ def check_source(name: str, address: object) -> None:
         address = address.address
     if isinstance(address, Source | KeyedSet):
         return
-    given = _read_address(name, address)
+    given = read_address(name, address)
     place = given.place
     assert given.style and given.reconnect >= 0
+    if is_wide(given.style.encoding) and (given.kind == "tcp" or given.is_pipe):
+        raise AuroraError(
+            f"source {name}: {given.style.encoding} is read from files only; put iconv -t utf-8 before the pipe"
+        )
     if given.kind == "tcp":
-        _host_and_port(name, place)
+        host_and_port(name, place)
     elif given.is_pipe:
         if given.kind in ("parquet", "sqlite"):
             what = {"parquet": "Parquet", "sqlite": "a database"}[given.kind]
@@ -115,7 +66,7 @@ def source_path(name: str, address: object) -> str | None:
         return address.place
     if isinstance(address, Source):
         return None
-    given = _read_address(name, address)
+    given = read_address(name, address)
     return None if given.kind == "tcp" or given.is_pipe else given.place
 
 
@@ -139,7 +90,7 @@ def open_source(
         raise AuroraError(
             f"source {name}: a set that is stored by key is a table; give its address for a stream"
         )
-    given = _read_address(name, address)
+    given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         return _open_spool(given, schema, notes / f"{name}.spool")
     return _open_files(given, schema, follow, str(notes / f"{name}.files"), notes / f"{name}.unpacked"), None
@@ -150,14 +101,14 @@ def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> So
     check_source(name, address)
     if isinstance(address, Source):
         return address
-    given = _read_address(name, address)
+    given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
     return _open_files(given, schema, False, None, unpacked)
 
 
 def _open_files(
-    given: _Address, schema: Schema, follow: bool, order: str | None, unpacked: Path
+    given: Address, schema: Schema, follow: bool, order: str | None, unpacked: Path
 ) -> LineFiles | ParquetFiles | SqliteTable:
     # A path such as /dev/stdin means another file in another process.
     special = given.place.startswith(("/dev/", "/proc/"))
@@ -169,18 +120,21 @@ def _open_files(
         database.check(given.name)
         return database
     style = given.style
-    source = LineFiles(path, given.kind, schema, follow, order, style.delimiter, style.header, str(unpacked))
+    source = LineFiles(
+        path, given.kind, schema, follow, order, style.delimiter, style.header, str(unpacked), style.encoding,
+        style.nulls,
+    )  # fmt: skip
     source.check()
     return source
 
 
-def _open_spool(given: _Address, schema: Schema, folder: Path) -> tuple[Source, Receiver]:
+def _open_spool(given: Address, schema: Schema, folder: Path) -> tuple[Source, Receiver]:
     if given.kind == "csv":
         check_flat(schema, given.place)
     writer = SpoolWriter(folder)
     receiver: Receiver
     if given.kind == "tcp":
-        host, port = _host_and_port(given.name, given.place)
+        host, port = host_and_port(given.name, given.place)
         receiver = TcpReceiver(host, port, writer, reconnect=given.reconnect)
     else:
         receiver = PipeReceiver("-" if given.place == "/dev/stdin" else given.place, writer)
@@ -201,43 +155,3 @@ def read_table(name: str, address: object, schema: Schema, most: int = 1 << 62) 
                     "fields or rows that no box needs, or make it a stored set with a key"
                 )
     return pa.concat_batches(batches)
-
-
-def _read_address(name: str, address: object) -> _Address:
-    kind, colon, place = str(address).partition(":")
-    if not colon or kind not in KINDS or not place:
-        raise AuroraError(
-            f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
-            "sqlite:PATH?table=NAME or tcp:HOST:PORT"
-        )
-    found = OPTIONS.fullmatch(place)
-    if found is None or os.path.exists(place):
-        return _Address(name, kind, _standard_input(place))
-    options = dict(option.split("=", 1) for option in found[2].split("&"))
-    for option in options:
-        if option not in KINDS[kind]:
-            known = ", ".join(KINDS[kind])
-            has = f"the options of {kind} are {known}" if known else f"{kind} has no options"
-            raise AuroraError(f"source {name}: there is no option {option}; {has}")
-    return _Address(name, kind, _standard_input(found[1]), options)
-
-
-def _standard_input(place: str) -> str:
-    """Standard input that is a file, from its beginning, is read as that file: then a restart goes on in it."""
-    if place not in ("-", "/dev/stdin"):
-        return place
-    try:
-        path = os.path.realpath("/dev/stdin")
-        at_start = os.path.isfile(path) and os.lseek(0, 0, os.SEEK_CUR) == 0
-    except OSError:
-        return "-"
-    return path if at_start else "-"
-
-
-def _host_and_port(name: str, place: str) -> tuple[str, int]:
-    host, _, port = place.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise AuroraError(
-            f"source {name}: 'tcp:{place}' needs a host and a port, for example tcp:localhost:9000"
-        )
-    return host, int(port)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.csv_records import Split, without_break
+from aurora.engine.sources.csv_records import UTF_8, Split, without_break
 from aurora.engine.sources.parse import FAULTS, Parser
 from aurora.engine.sources.source import Portion, Reject
 
@@ -19,7 +19,7 @@ SHOWN = 500
 
 def parse_records(
     data: bytes, found: Split, parser: Parser, schema: Schema, number: int, line: int, label: str,
-    known: dict[int, str], hint: str = "",
+    known: dict[int, str], hint: str = "", encoding: str = UTF_8,
 ) -> Portion:  # fmt: skip
     """All records at once; where that fails, halves, until the bad ones stand alone.
 
@@ -35,7 +35,7 @@ def parse_records(
     first_lines = np.concatenate([[0], found.lines[:-1]]) + line
 
     def reject(place: int, reason: str) -> None:
-        text = without_break(data[starts[place] : ends[place]]).decode("utf-8", "replace")
+        text = without_break(data[starts[place] : ends[place]]).decode(encoding, "replace")
         rejects.append(Reject(label, int(first_lines[place]), reason, text[:SHOWN]))
 
     for place, reason in known.items():

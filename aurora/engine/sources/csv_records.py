@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIMIT", "NOT_CLOSED", "Csv", "Split", "split_lines", "without_break"]
+__all__ = ["LIMIT", "NOT_CLOSED", "UTF_8", "Csv", "Split", "split_lines", "without_break"]
 
 LIMIT = 1 << 20
+UTF_8 = "utf-8"
 NOT_CLOSED = "quote is not closed"
 
 QUOTE, LF, CR = b'"\n\r'
@@ -55,7 +56,11 @@ def split_lines(data: bytes, final: bool) -> Split:
 
 @dataclass(frozen=True)
 class Csv:
+    """`encoding` is one in which a byte is a character, or UTF-8; cells without quotes that are in `nulls` are null."""
+
     delimiter: str = ","
+    encoding: str = UTF_8
+    nulls: tuple[str, ...] = ()
 
     @cached_property
     def _plain(self) -> re.Pattern[bytes]:

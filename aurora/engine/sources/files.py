@@ -6,16 +6,17 @@ from functools import cached_property
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.csv_records import Csv, Split
+from aurora.engine.sources.csv_records import UTF_8, Csv, Split
+from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.folder import FileList
-from aurora.engine.sources.hints import missing_fields
+from aurora.engine.sources.hints import hints, unreadable
 from aurora.engine.sources.left import lines_left
 from aurora.engine.sources.lines import Form, Head, Style, check_flat, cut_lines, read_head
 from aurora.engine.sources.records import NOTHING, scan
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
 from aurora.engine.sources.text import FileText, mark_before
 from aurora.engine.sources.unpack import is_packed, unpack, unpacked_path
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, raise_if
 
 __all__ = ["LineFiles"]
 
@@ -48,6 +49,8 @@ class LineFiles:
     delimiter: str = ","
     header: bool | None = None
     unpacked: str | None = None
+    encoding: str = UTF_8
+    nulls: tuple[str, ...] = ()
     _heads: dict[str, Head] = field(default_factory=dict)
     # The latest look at each file: the pieces of a batch are cut where it was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
@@ -62,11 +65,15 @@ class LineFiles:
 
     @property
     def _style(self) -> Style:
-        return Style(self.style, self.delimiter, self.header)
+        return Style(self.style, self.delimiter, self.header, self.encoding, self.nulls)
 
     @property
     def _csv(self) -> Csv | None:
-        return Csv(self.delimiter) if self.style == "csv" else None
+        return self._style.csv if self.style == "csv" else None
+
+    def _is_copied(self, path: str) -> bool:
+        """Whether its bytes are read from a copy that is unpacked, and in UTF-8."""
+        return is_packed(path) or is_wide(self.encoding)
 
     @property
     def keeps(self) -> bool:
@@ -79,29 +86,31 @@ class LineFiles:
     @property
     def _tailed(self) -> bool:
         """Whether the file may still grow: then its last line counts only once it is ended."""
-        return self.follow and not self._files.several and not is_packed(self.path)
+        return self.follow and not self._files.several and not self._is_copied(self.path)
 
     def _text(self, path: str) -> FileText:
-        if not is_packed(path):
+        if not self._is_copied(path):
             return FileText.of(path)
         if self.unpacked is None:
             raise AuroraError(f"{path} is packed, and there is no folder in which to unpack it")
-        return FileText(unpack(path, self.unpacked), os.path.basename(path))
+        copy = unpack(path, self.unpacked, self.encoding if is_wide(self.encoding) else None)
+        return FileText(copy, os.path.basename(path))
 
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""
         for path in self._files.known()[: cursor["file"]]:
-            if is_packed(path) and self.unpacked is not None:
+            if self._is_copied(path) and self.unpacked is not None:
                 Path(unpacked_path(path, self.unpacked)).unlink(missing_ok=True)
 
     def identity(self) -> str:
         return f"{self._style}:{self.path}"
 
     def check(self) -> None:
-        """Raises a fault if the header of the first file lacks a field."""
+        """Raises a fault if the header of the first file lacks a field, or if no line of a single file can be read."""
         for path in self._files.known()[:1]:
-            if not is_packed(path):
-                self._head(path)
+            head = None if self._is_copied(path) else self._head(path)
+            if head and self.style == "csv" and not self._files.several and not self.follow:
+                raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
 
     def begin(self) -> Cursor:
         return {"file": 0, "byte": 0, "line": 0, "row": 0, "mark": 0}
@@ -133,8 +142,9 @@ class LineFiles:
             found = scan(text, cursor["byte"], target - cursor["row"], self._csv, not self._tailed)
             self._seen[path] = cursor["byte"], found
             if len(found.ends):
-                if first and self.style == "json":
-                    noticed(cursor, missing_fields(text, cursor["byte"], self.schema, not self._tailed))
+                if first:
+                    place = cursor["byte"], cursor["line"]
+                    noticed(cursor, hints(text, self._form(path), *place, self.schema, not self._tailed))
                 cursor["byte"] = int(found.ends[-1])
                 cursor["line"] += int(found.lines[-1])
                 cursor["row"] += len(found.ends)

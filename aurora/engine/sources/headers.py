@@ -4,7 +4,7 @@ import re
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.csv_records import Csv
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["header_hint", "header_of"]
 
@@ -33,7 +33,8 @@ def header_of(
         if missing:
             raise AuroraError(
                 f"{label}: line 1 looks like a header but lacks field {', '.join(missing)}; "
-                f"found {', '.join(names)}; rename the column, or add ?header=false if the line is data"
+                f"found {', '.join(names)}{_meant(missing, names, schema)}; rename the column, or add ?header=no if "
+                "the line is data"
             )
         return tuple(name if name in schema else f"#{at}" for at, name in enumerate(columns))
     return None
@@ -49,7 +50,7 @@ def header_hint(record: bytes, schema: Schema, csv: Csv) -> str:
 
 def _names(record: bytes, csv: Csv) -> list[str] | None:
     try:
-        return [cell.decode().strip() for cell, _ in csv.cells(record)]
+        return [cell.decode(csv.encoding).strip() for cell, _ in csv.cells(record)]
     except UnicodeDecodeError:
         return None
 
@@ -65,6 +66,10 @@ def _matched(names: list[str], schema: Schema) -> list[str]:
         return alike[0] if name not in schema and len(alike) == 1 and alike[0] not in names else name
 
     return [match(name) for name in names]
+
+
+def _meant(missing: list[str], names: list[str], schema: Schema) -> str:
+    return did_you_mean(missing[0], [name for name in names if name and name not in schema])
 
 
 def _all_words(names: list[str]) -> bool:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct
+from aurora.algebra.tuples.types import is_nested, is_struct
 from aurora.engine.sources.careful import parse_records
-from aurora.engine.sources.csv_records import NOT_CLOSED, Csv, Split, split_lines, without_break
+from aurora.engine.sources.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
+from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.headers import header_hint, header_of
 from aurora.engine.sources.parse import FAULTS, parse_csv, parse_json
 from aurora.engine.sources.records import scan
@@ -28,11 +29,20 @@ class Style:
     kind: str
     delimiter: str = ","
     header: bool | None = None
+    encoding: str = UTF_8
+    nulls: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         options = [] if self.delimiter == "," else [f"delimiter={self.delimiter}"]
         options += [] if self.header is None else [f"header={str(self.header).lower()}"]
+        options += [] if self.encoding == UTF_8 else [f"encoding={self.encoding}"]
+        options += [f"null={','.join(self.nulls)}"] if self.nulls else []
         return self.kind + ("?" + "&".join(options) if options else "")
+
+    @property
+    def csv(self) -> Csv:
+        # A file in an encoding of wider characters is read from a copy, and that is in UTF-8.
+        return Csv(self.delimiter, UTF_8 if is_wide(self.encoding) else self.encoding, self.nulls)
 
 
 @dataclass(frozen=True)
@@ -43,12 +53,14 @@ class Form:
     columns: tuple[str, ...] | None = None
 
     def to_json(self) -> Any:
-        return [self.csv.delimiter if self.csv else None, self.columns and list(self.columns)]
+        csv = self.csv
+        return [csv and [csv.delimiter, csv.encoding, csv.nulls], self.columns and list(self.columns)]
 
     @staticmethod
     def from_json(content: Any) -> "Form":
-        delimiter, columns = content
-        return Form(Csv(delimiter) if delimiter else None, tuple(columns) if columns else None)
+        csv, columns = content
+        form = Csv(csv[0], csv[1], tuple(csv[2])) if csv else None
+        return Form(form, tuple(columns) if columns else None)
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,9 @@ class Head:
 def check_flat(schema: Schema, label: str) -> None:
     """Raises a fault if CSV cannot hold a field."""
     for name in schema.names:
-        if is_struct(schema[name]):
-            raise AuroraError(f"{label}: CSV holds no structs, and {name} is one; use JSON or Parquet")
+        if is_nested(schema[name]):
+            what = "structs" if is_struct(schema[name]) else "arrays"
+            raise AuroraError(f"{label}: CSV holds no {what}, and {name} is one; use JSON or Parquet")
 
 
 def read_head(
@@ -82,7 +95,7 @@ def read_head(
         if shown.startswith(b"{"):
             return Head(Form(None), mark, 0)
     check_flat(schema, text.label)
-    csv = Csv(style.delimiter)
+    csv = style.csv
     first = scan(text, begin, 1, csv, complete, stop)
     if not len(first.ends):
         return Head(Form(csv), mark, 0) if complete else None
@@ -121,7 +134,7 @@ class LinePiece:
         if csv is not None:
             # A line of CSV is read whole: where a cell is missing shows only from the others.
             schema = self.declared
-        parser = parse_csv(schema, self.form.columns, csv.delimiter) if csv else parse_json(schema)
+        parser = parse_csv(schema, self.form.columns, csv) if csv else parse_json(schema)
         half = self.half and not data.endswith(b"\n")
         if not self.odd and not half:
             try:
@@ -135,7 +148,8 @@ class LinePiece:
         if half:
             known[len(found.ends) - 1] = BROKE_OFF
         place = self.number, self.line, self.text.label
-        return parse_records(data, found, parser, schema, *place, known, self._hint(data, found))
+        encoding = csv.encoding if csv else UTF_8
+        return parse_records(data, found, parser, schema, *place, known, self._hint(data, found), encoding)
 
     def _known(self, data: bytes, found: Split) -> dict[int, str]:
         """Records that are bad by their quotes, and empty lines, which are passed over unless there is one column."""

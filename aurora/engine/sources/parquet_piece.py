@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, struct_fields
+from aurora.algebra.tuples.types import is_nested, is_struct, struct_fields
 from aurora.engine.sources.reasons import a_type, not_a
 from aurora.engine.sources.source import Portion, Reject
 
@@ -120,7 +120,7 @@ def _explain(row: pa.Table, schema: Schema) -> str:
             row.column(name).cast(schema[name])
         except pa.ArrowException:
             there = row.schema.field(name).type
-            if is_struct(there) or is_struct(schema[name]):
+            if is_nested(there) or is_nested(schema[name]):
                 return f"field {name}: found {there} where {a_type(schema[name])} is expected"
             return not_a(name, str(row.column(name)[0].as_py()), schema[name])
     return f"cannot be read as ({schema})"

@@ -10,8 +10,8 @@ import pyarrow.csv
 import pyarrow.json
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, struct_fields
-from aurora.engine.sources.csv_records import Csv
+from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
+from aurora.engine.sources.csv_records import UTF_8, Csv
 from aurora.engine.sources.reasons import NO_OBJECT, Unreadable, csv_reason, json_reason, not_a
 
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
@@ -24,6 +24,7 @@ FAULTS = (
 )  # fmt: skip
 # A date, a time, and where it counts from; the bare date 2020-01-01 ends like a zone and has none.
 ZONED = r"^.{11,}(Z|[+-]\d\d(:?\d\d)?)$"
+PLAIN = Csv()
 ZONE_TIME = pa.timestamp("us", tz="UTC")
 
 Reader = Callable[[bytes], pa.RecordBatch]
@@ -43,10 +44,10 @@ class CsvParser:
     Times are read without a zone, which is fast, and where that fails as text, which takes both forms.
     """
 
-    def __init__(self, schema: Schema, columns: tuple[str, ...], delimiter: str) -> None:
+    def __init__(self, schema: Schema, columns: tuple[str, ...], csv: Csv) -> None:
         self._schema = schema
         self._columns = columns
-        self._delimiter = delimiter
+        self._csv = csv
         self._times = [name for name in schema.names if pa.types.is_timestamp(schema[name])]
         self._plain = self._reader(_naive)
         self._zoned = self._reader(lambda kind: pa.string() if pa.types.is_timestamp(kind) else kind)
@@ -79,20 +80,22 @@ class CsvParser:
         convert = pyarrow.csv.ConvertOptions(
             column_types={name: read_as(schema[name]) for name in schema.names},
             include_columns=list(schema.names),
-            null_values=[""],
+            null_values=["", *self._csv.nulls],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
 
         def read(data: bytes) -> pa.RecordBatch:
-            data = Csv(self._delimiter).without_returns(data)
+            data = self._csv.without_returns(data)
+            if self._csv.encoding != UTF_8:
+                data = _in_utf8(data, self._csv.encoding)
             if data.startswith(BYTE_ORDER_MARK):
                 data = BYTE_ORDER_MARK + data  # Arrow drops one; that of the file was left out before.
             options = pyarrow.csv.ReadOptions(
                 use_threads=False, block_size=max(len(data) + 1, 1024), column_names=self._columns
             )
             style = pyarrow.csv.ParseOptions(
-                delimiter=self._delimiter,
+                delimiter=self._csv.delimiter,
                 newlines_in_values=b'"' in data,
                 ignore_empty_lines=len(self._columns) > 1,
             )
@@ -106,9 +109,16 @@ class CsvParser:
         return read
 
 
-def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, delimiter: str = ",") -> CsvParser:
+def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, csv: Csv = PLAIN) -> CsvParser:
     """Reads records with the given columns, which are those of the schema, in its order, unless given."""
-    return CsvParser(schema, columns or schema.names, delimiter)
+    return CsvParser(schema, columns or schema.names, csv)
+
+
+def _in_utf8(data: bytes, encoding: str) -> bytes:
+    try:
+        return data.decode(encoding).encode()
+    except UnicodeDecodeError:
+        raise Unreadable(f"not {encoding} text") from None
 
 
 def read_times(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -160,6 +170,8 @@ def parse_json(schema: Schema) -> JsonParser:
 
 def _naive(kind: pa.DataType) -> pa.DataType:
     """Times are read without a zone and meant in UTC."""
+    if is_array(kind):
+        return pa.list_(_naive(kind.value_type))
     if is_struct(kind):
         return pa.struct([(name, _naive(inner)) for name, inner in struct_fields(kind).items()])
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
@@ -167,6 +179,8 @@ def _naive(kind: pa.DataType) -> pa.DataType:
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
     """Arrow takes a date in JSON only as a number of days."""
+    if is_array(kind):
+        return pa.list_(_as_text(kind.value_type))
     if is_struct(kind):
         return pa.struct([(name, _as_text(inner)) for name, inner in struct_fields(kind).items()])
     return pa.string() if pa.types.is_date(kind) else kind

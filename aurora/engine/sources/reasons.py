@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct, struct_fields, type_name
+from aurora.algebra.tuples.types import is_array, is_struct, struct_fields, type_name
 
 __all__ = ["NOT_UTF8", "NO_OBJECT", "Unreadable", "a_type", "csv_reason", "json_reason", "not_a"]
 
@@ -33,7 +33,7 @@ class Unreadable(ValueError):
 
 def a_type(kind: pa.DataType) -> str:
     """A type with its article: an int, a timestamp."""
-    name = "struct" if is_struct(kind) else type_name(_with_zone(kind))
+    name = "struct" if is_struct(kind) else "array" if is_array(kind) else type_name(_with_zone(kind))
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
@@ -106,6 +106,8 @@ def _types(fields: Mapping[str, pa.DataType], before: str = "") -> Iterator[tupl
         yield before + name, kind
         if is_struct(kind):
             yield from _types(struct_fields(kind), f"{before}{name}.")
+        elif is_array(kind):
+            yield from _types({"[]": kind.value_type}, f"{before}{name}.")
 
 
 def _values(
@@ -115,6 +117,9 @@ def _values(
         value = found.get(name) if isinstance(found, dict) else None
         if is_struct(kind):
             yield from _values(value, struct_fields(kind), f"{before}{name}.")
+        elif is_array(kind):
+            for each in value if isinstance(value, list) else ():
+                yield from _values({"[]": each}, {"[]": kind.value_type}, f"{before}{name}.")
         else:
             yield before + name, kind, value
 

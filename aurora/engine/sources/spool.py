@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.hints import missing_fields
+from aurora.engine.sources.hints import hints
 from aurora.engine.sources.left import lines_in
 from aurora.engine.sources.lines import Form, Style, cut_lines, read_head
 from aurora.engine.sources.records import scan
@@ -169,8 +169,9 @@ class SpooledLines:
             form = Form.from_json(cursor["form"])
             found = scan(self._text, cursor["byte"], target - cursor["row"], form.csv, complete, stop)
             if len(found.ends):
-                if first and form.csv is None:
-                    noticed(cursor, missing_fields(self._text, cursor["byte"], self.schema, ended))
+                if first:
+                    place = cursor["byte"], cursor["line"]
+                    noticed(cursor, hints(self._text, form, *place, self.schema, ended))
                 first = False
                 cursor["byte"] = int(found.ends[-1])
                 cursor["line"] += int(found.lines[-1])

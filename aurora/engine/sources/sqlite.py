@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_struct
+from aurora.algebra.tuples.types import is_nested
 from aurora.engine.sources.parse import read_times
 from aurora.engine.sources.reasons import Unreadable, not_a
 from aurora.engine.sources.source import Cursor, Piece, Portion, Reject
@@ -57,8 +57,10 @@ class SqliteTable:
                     raise AuroraError(
                         f"source {name}: table {self.table} has no field {field}; its fields are {', '.join(names)}"
                     )
-                if is_struct(self.schema[field]):
-                    raise AuroraError(f"source {name}: field {field} is a struct, which SQLite does not have")
+                if is_nested(self.schema[field]):
+                    raise AuroraError(
+                        f"source {name}: field {field} is not a plain value, and SQLite has no others"
+                    )
             if not _has_rowids(database, self.table, known[self.table]):
                 raise AuroraError(
                     f"source {name}: {self.table} is a view or a table without rowids, and its rows have no order; "

@@ -4,7 +4,9 @@ A kernel takes arrays and scalars, at least one array among them, already of the
 """
 
 from aurora.algebra.expressions.kernels import (
+    arrays,
     conversion,
+    digests,
     logic,
     mathematics,
     numeric,
@@ -12,6 +14,7 @@ from aurora.algebra.expressions.kernels import (
     structs,
     text,
     time,
+    time_patterns,
 )
 from aurora.algebra.expressions.kernels.columns import Maker
 
@@ -26,4 +29,7 @@ KERNELS: dict[str, Maker] = {
     **time.KERNELS,
     **conversion.KERNELS,
     **structs.KERNELS,
+    **arrays.KERNELS,
+    **digests.KERNELS,
+    **time_patterns.KERNELS,
 }

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.tree import Call
 
-__all__ = ["Kernel", "Maker", "Value", "always", "column", "nulls", "on_numbers", "plain"]
+__all__ = ["Kernel", "Maker", "Value", "always", "column", "nulls", "on_numbers", "plain", "repeated"]
 
 # At run time an argument is an array or a scalar.
 Value = Any
@@ -44,6 +44,11 @@ def plain(value: Value) -> Any:
     if data is None:
         return np.zeros(len(value), dtype)
     return np.frombuffer(data, dtype, len(value), value.offset * dtype.itemsize)
+
+
+def repeated(value: pa.Scalar, rows: int) -> pa.Array:
+    # Arrow cannot repeat an array no times.
+    return pa.repeat(value, rows) if rows else pa.repeat(value, 1).slice(1)
 
 
 def numpy_type(arrow: pa.DataType) -> np.dtype[Any]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -153,7 +154,10 @@ def with_line_ends(
         result = fast(value)
         if not ended.true_count:
             return result
-        return pc.replace_with_mask(result, ended, slow(value.filter(ended).to_pylist()))
+        others = slow(value.filter(ended).to_pylist())
+        place = np.arange(len(result))
+        place[ended.to_numpy(zero_copy_only=False)] = len(result) + np.arange(len(others))
+        return pa.concat_arrays([result, others]).take(pa.array(place))
 
     return kernel
 

@@ -6,6 +6,9 @@ from aurora.algebra.expressions import AggregateCall
 from aurora.algebra.windows.functions.choices import By, Edge, Extreme
 from aurora.algebra.windows.functions.collections import Distinct, Percentile
 from aurora.algebra.windows.functions.function import Function
+from aurora.algebra.windows.functions.gatherings import Collected
+from aurora.algebra.windows.functions.moments import Shape
+from aurora.algebra.windows.functions.ranks import Discrete, Mode
 from aurora.algebra.windows.functions.sketch import ApproximateDistinct
 from aurora.algebra.windows.functions.sums import Count, Spread, Sum
 
@@ -29,6 +32,15 @@ def function_of(call: AggregateCall) -> Function:
             return Spread(root=call.function == "stddev_pop", sample=False)
         case "median" | "percentile":
             return Percentile(0.5 if call.share is None else call.share)
+        case "percentile_approx":
+            assert call.share is not None
+            return Discrete(call.share)
+        case "mode":
+            return Mode()
+        case "skewness" | "kurtosis":
+            return Shape(tails=call.function == "kurtosis")
+        case "collect_list" | "collect_set":
+            return Collected(different=call.function == "collect_set")
         case "approx_count_distinct":
             return ApproximateDistinct()
         case "min_by" | "max_by":

@@ -1,0 +1,109 @@
+"""The text of an address, taken apart: its kind, its place, and the options behind a question mark."""
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+
+from aurora.engine.sources.csv_records import UTF_8
+from aurora.engine.sources.encodings import read_encoding
+from aurora.engine.sources.lines import Style
+from aurora.errors import AuroraError, did_you_mean
+from aurora.network.amounts import duration
+
+__all__ = ["Address", "host_and_port", "read_address"]
+
+# The kinds of addresses, and the options that may stand behind a question mark.
+KINDS: dict[str, tuple[str, ...]] = {
+    "csv": ("delimiter", "encoding", "header", "null"),
+    "json": (),
+    "parquet": (),
+    "sqlite": ("table",),
+    "tcp": ("delimiter", "encoding", "header", "null", "reconnect"),
+}
+OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
+DELIMITERS = {"tab": "\t", "\\t": "\t"}
+YES_OR_NO = {"": None, "yes": True, "true": True, "no": False, "false": False}
+
+
+@dataclass(frozen=True)
+class Address:
+    name: str
+    kind: str
+    place: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def style(self) -> Style:
+        given = self.options.get("delimiter", ",")
+        delimiter = DELIMITERS.get(given, given)
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+            raise AuroraError(
+                f"source {self.name}: a delimiter is one character, such as ; or tab, found '{given}'"
+            )
+        header = self.options.get("header", "").lower()
+        if header not in YES_OR_NO:
+            raise AuroraError(f"source {self.name}: header is yes or no, found '{header}'")
+        kind = "lines" if self.kind == "tcp" else self.kind
+        encoding = read_encoding(self.name, self.options.get("encoding", UTF_8))
+        nulls = tuple(filter(None, self.options.get("null", "").split(",")))
+        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls)
+
+    @property
+    def reconnect(self) -> float:
+        given = self.options.get("reconnect")
+        return 0.0 if given is None else duration(given, f"source {self.name}: reconnect") / 1000
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether its bytes come once, and in their order: standard input, a named pipe, a device."""
+        if self.kind == "tcp" or "*" in self.place:
+            return False
+        if self.place == "-":
+            return True
+        try:
+            mode = os.stat(self.place).st_mode
+        except OSError:
+            return False
+        return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def read_address(name: str, address: object) -> Address:
+    kind, colon, place = str(address).partition(":")
+    if not colon or kind not in KINDS or not place:
+        raise AuroraError(
+            f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            "sqlite:PATH?table=NAME or tcp:HOST:PORT"
+        )
+    found = OPTIONS.fullmatch(place)
+    if found is None or os.path.exists(place):
+        return Address(name, kind, _standard_input(place))
+    options = dict(option.split("=", 1) for option in found[2].split("&"))
+    for option in options:
+        if option not in KINDS[kind]:
+            known = ", ".join(KINDS[kind])
+            has = f"the options of {kind} are {known}" if known else f"{kind} has no options"
+            hint = did_you_mean(option, KINDS[kind])
+            raise AuroraError(f"source {name}: there is no option {option}{hint}; {has}")
+    return Address(name, kind, _standard_input(found[1]), options)
+
+
+def _standard_input(place: str) -> str:
+    """Standard input that is a file, from its beginning, is read as that file: then a restart goes on in it."""
+    if place not in ("-", "/dev/stdin"):
+        return place
+    try:
+        path = os.path.realpath("/dev/stdin")
+        at_start = os.path.isfile(path) and os.lseek(0, 0, os.SEEK_CUR) == 0
+    except OSError:
+        return "-"
+    return path if at_start else "-"
+
+
+def host_and_port(name: str, place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise AuroraError(
+            f"source {name}: 'tcp:{place}' needs a host and a port, for example tcp:localhost:9000"
+        )
+    return host, int(port)

@@ -1,0 +1,262 @@
+"""Functions on texts, times, JSON and arrays against Spark: the same values, nulls and types."""
+
+import datetime as dt
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from aurora.algebra.expressions import Expression
+from aurora.algebra.tuples.schema import Schema
+from aurora.errors import AuroraError
+from tests.algebra.test_spark_agreement import TEXTS, differences, values
+
+UTC = dt.UTC
+SCHEMA = Schema.parse(
+    "x string, w string, o string, i int, l bigint, ts timestamp, day date, a array<int>, d array<double>, "
+    "s array<string>, r array<struct<p: int, q: array<string>>>"
+)
+NAN = float("nan")
+VALUES: dict[str, list[object]] = {
+    "x": ["a,b,,c", "", None, "a", ",", ",,", "a,b", "x1y22z", "é,日;😀", "a\n", "a;\n,b\r\n", " a b "],
+    "w": [
+        "16.11.2026 07:05", "16.11.2026", "6.1.2026 7:5", "2026-11-16", "2026-11-16 07:00:00", "20261116", "16/11/26",
+        "2026-02-29 00:00:00", "2024-02-29 23:59:59", "Nov 16 2026", "nov 16 2026", "16 November 2026",
+        "07:05 PM", "12:30 AM",
+        "13:00 PM", "2026-11-16T07:00:00.123Z", "2026-11-16T07:00:00.1+01:00", "2026-11-16T07:00:00.123456-0530",
+        None, "", "x",
+        "99.99.2026 07:05", "2026-11-16 24:00:00", " 2026-11-16", "2026-11-16 ", "12345-01-01",
+        "0001-01-01", "1.1.1970 0:0",
+    ],
+    "o": [
+        '{"a": {"b": [1, 2.50, "x", null, true, {"c": 1e10}]}, "d e": "f", "a.b": 7, "n": null}',
+        '{"a": 1}', "[1, [2, 3]]",
+        '"a"', "5", "null", "", "{", None, '{"a": {"b": "é\\u00e9\\"q\\n"}}', '{"a": {"b": {"z": [ ] , "y" : { } }}}',
+        "nope",
+        '{"a": 1, "a": 2}', '{"a": 12345678901234567890123, "b": -0.0}', ' {"a":{"b":[[5]]}} ',
+    ],
+    "i": [0, 1, 2, -1, None, 5, -3, 2**31 - 1, -(2**31)],
+    "l": [0, 1, None, 1_700_000_000, -1, 253402300799, -62135596800],
+    "ts": [
+        dt.datetime(1970, 1, 1, tzinfo=UTC), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+        dt.datetime(2020, 2, 29, 12, 34, 56, 123456, UTC), dt.datetime(2026, 11, 16, 0, 0, 0, 500000, UTC),
+        dt.datetime(1900, 3, 1, 1, 2, 3, tzinfo=UTC), dt.datetime(1, 1, 1, 13, tzinfo=UTC),
+        dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    ],
+    "day": [dt.date(1970, 1, 1), dt.date(2020, 2, 29), None, dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    "a": [[1, 2, 3], [], None, [None], [None, 5], [0, 0, -1], [2**31 - 1]],
+    "d": [[NAN, 1.0], None, [-0.0], [], [0.0, None], [1.5, NAN, None]],
+    "s": [["a", "b"], [""], None, [], [None, "x", None], ["é", ",", "日"]],
+    "r": [[{"p": 1, "q": ["u", "v"]}], None, [], [None], [{"p": None, "q": None}, {"p": 2, "q": []}]],
+}  # fmt: skip
+ROWS = 300
+
+EXACT = r"""
+split(x, ',')
+split(x, ',')[0]
+split(x, ',')[1]
+split(x, ',')[i]
+split(x, ',', 2)
+split(x, ',', 1)
+split(x, ',', 0)
+split(x, '[,;]')
+split(x, '\\d+')
+split(x, '(a|b)', 3)
+split(x, 'a$')
+split(x, '\\.')
+size(split(x, ','))
+element_at(split(x, ','), -1)
+element_at(split(x, ','), 2)
+array_join(split(x, ','), '-')
+array_join(s, '+')
+array_join(s, '+', 'none')
+regexp_replace(x, '[ab]', '<$0>')
+a[0]
+a[i]
+a[i + 1]
+a[l]
+s[1]
+d[0]
+r[0]
+r[0].p
+r[1].q[0]
+r[i].q
+element_at(a, 1)
+element_at(a, -2)
+size(a)
+size(s)
+cardinality(a)
+array_size(a)
+array_contains(a, 5)
+array_contains(a, 0)
+array_contains(a, i)
+array_contains(d, 0D)
+array_contains(d, CAST('NaN' AS double))
+array_contains(s, 'x')
+array_contains(s, x)
+array(i, 1, NULL)
+array(x, 'z')
+array(i, l)
+array(1.5D, i)
+array(a, array(1))
+if(i > 0, a, array(7))
+coalesce(a, array(9))
+CASE WHEN i = 0 THEN a WHEN i = 1 THEN array(i) END
+a IS NULL
+CAST(NULL AS array<int>)
+date_format(ts, 'yyyy-MM-dd HH:mm:ss')
+date_format(ts, 'd.M.yy')
+date_format(ts, 'dd/MM/y')
+date_format(ts, 'EEE, dd MMM yyyy')
+date_format(ts, 'EEEE d MMMM')
+date_format(ts, 'E')
+date_format(ts, 'hh:mm a')
+date_format(ts, 'h K k H')
+date_format(ts, 'kk KK HH')
+date_format(ts, 's.SSS')
+date_format(ts, 'S SS SSSSSS SSSSSSSSS')
+date_format(ts, 'D')
+date_format(ts, 'DDD')
+date_format(ts, "yyyy-MM-dd'T'HH:mm:ssXXX")
+date_format(ts, 'X XX x xx xxx Z')
+date_format(ts, "'it''s' yyyy")
+date_format(ts, 'yyyy年')
+date_format(day, 'yyyyMMdd')
+date_format(day, 'EEEE')
+from_unixtime(i)
+from_unixtime(l)
+from_unixtime(l, 'yyyy-MM-dd')
+from_unixtime(i, 'HH:mm')
+to_timestamp(w, 'dd.MM.yyyy HH:mm')
+to_timestamp(w, 'd.M.yyyy H:m')
+to_timestamp(w, 'dd.MM.yyyy')
+to_timestamp(w, 'yyyy-MM-dd HH:mm:ss')
+to_timestamp(w, 'yyyyMMdd')
+to_timestamp(w, 'dd/MM/yy')
+to_timestamp(w, 'MMM dd yyyy')
+to_timestamp(w, 'd MMMM yyyy')
+to_timestamp(w, 'hh:mm a')
+to_timestamp(w, "yyyy-MM-dd'T'HH:mm:ss.SSSX")
+to_timestamp(w, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX")
+to_timestamp(w, "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXX")
+to_date(w, 'yyyy-MM-dd')
+to_date(w, 'dd.MM.yyyy')
+to_date(w, 'yyyy-MM-dd HH:mm:ss')
+unix_timestamp(w, 'yyyy-MM-dd HH:mm:ss')
+unix_timestamp(w, 'dd.MM.yyyy HH:mm')
+get_json_object(o, '$')
+get_json_object(o, '$.a')
+get_json_object(o, '$.a.b')
+get_json_object(o, '$.a.b[0]')
+get_json_object(o, '$.a.b[1]')
+get_json_object(o, '$.a.b[2]')
+get_json_object(o, '$.a.b[3]')
+get_json_object(o, '$.a.b[5].c')
+get_json_object(o, '$.a.b[9]')
+get_json_object(o, "$['d e']")
+get_json_object(o, '$[1]')
+get_json_object(o, '$[1][0]')
+get_json_object(o, '$.n')
+get_json_object(o, '$.nope.nothing')
+get_json_object(o, '$.b')
+md5(x)
+sha1(x)
+sha(x)
+sha2(x, 256)
+sha2(x, 0)
+sha2(x, 224)
+sha2(x, 512)
+crc32(x)
+""".strip().split("\n")
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    columns = {name: [VALUES[name][row % len(VALUES[name])] for row in range(ROWS)] for name in SCHEMA}
+    return pa.table(columns, SCHEMA.arrow())
+
+
+@pytest.fixture(scope="module")
+def frame(compiling_spark: SparkSession, table: pa.Table) -> DataFrame:
+    return compiling_spark.createDataFrame(table).coalesce(1).cache()
+
+
+def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> None:
+    assert differences(EXACT, EXACT, frame, table, schema=SCHEMA) == []
+
+
+def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
+    ours = [Expression.parse(text, SCHEMA).spark_sql() for text in EXACT]
+    assert differences(EXACT, ours, frame, table, schema=SCHEMA) == []
+
+
+def test_a_part_of_a_batch_gives_the_part_of_the_result(table: pa.Table) -> None:
+    batch = table.combine_chunks().to_batches()[0]
+    for text in EXACT:
+        expression = Expression.parse(text, SCHEMA)
+        whole, part = expression.evaluate(batch), expression.evaluate(batch.slice(13, 70))
+        assert str(values(whole)[13:83]) == str(values(part)), text
+        assert expression.evaluate(batch.slice(0, 0)).type == expression.type, text
+
+
+SPLITS = [
+    ",", "[,;]", "(a|b)", r"\d+", r"\s", "a$", r"\n", "[^a]+", "b+?", "(?i)A", "(,|;)+", r"\.", r"\|", "x|y", "(.)",
+]  # fmt: skip
+
+
+def test_splits_agree(compiling_spark: SparkSession) -> None:
+    table = pa.table({"x": [*TEXTS, "a,b;c", ",,", None]})
+    schema, random = Schema.parse("x string"), Random(3)
+    texts = []
+    for pattern in SPLITS:
+        literal = pattern.replace("\\", "\\\\")
+        texts += [f"split(x, '{literal}', {limit})" for limit in (-1, random.choice([0, 1, 2, 3]))]
+    frame = compiling_spark.createDataFrame(table).coalesce(1)
+    assert differences(texts, texts, frame, table, schema=schema) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("split(x, '')", "can match nothing: give what stands between the parts, as in split"),
+        ("element_at(a, 0)", "element_at counts from 1"),
+        ("element_at(a, i)", r"for a computed one write a\[i\], from 0"),
+        ("x[0]", r"string has no elements, in 'x\[0\]'"),
+        ("a.p", r"take an element first, as in a\[0\].b"),
+        ("a = a", "= cannot compare array<int> and array<int>"),
+        ("a IN (a)", "IN cannot compare array<int>"),
+        ("explode(a)", "so it is a box"),
+        ("array_contains(a, 'x')", r"cannot look for string in array<int>"),
+        ("array_contains(a, NULL)", "cannot look for void"),
+        ("array_join(a, ',')", "array_join needs an array<string>"),
+        ("date_format(ts, 'yyyy-ww')", "'ww' is not known; there are yyyy, MMMM"),
+        ("date_format(ts, '[yyyy]')", "put text between quotes"),
+        ("date_format(ts, '')", "the pattern is empty"),
+        ("to_timestamp(w, 'EEE d')", "'EEE' is not known; there are yyyy, MMMM, dd"),
+        ("to_timestamp(w, 'd dd')", "the pattern has the day twice"),
+        ("to_timestamp(ts, 'yyyy')", "needs a string beside a pattern"),
+        ("sha2(x, 128)", "sha2 has 224, 256, 384 or 512 bits, found 128"),
+        ("get_json_object(o, 'a.b')", r"write it as \$.name.inner\[0\]"),
+        ("get_json_object(o, '$.a[*]')", r"write it as \$.name.inner\[0\]"),
+        ("current_timestamp", "'current_timestamp.*' is known in a map"),
+        ("now()", "'now.*' is known in a map"),
+        ("uuid()", "different in every run"),
+    ],
+)
+def test_what_is_refused_is_told_with_what_works(text: str, told: str) -> None:
+    with pytest.raises(AuroraError, match=told):
+        Expression.parse(text, SCHEMA)
+
+
+def test_deep_expressions_are_read_and_computed() -> None:
+    schema = Schema.parse("a bigint, b boolean")
+    batch = pa.record_batch({"a": [1, None], "b": [True, False]}, schema.arrow())
+    for text, expected in [
+        (" + ".join(["a"] * 2000), [2000, None]),
+        (" - ".join(["a"] * 2000), [-1998, None]),
+        (" AND ".join(["b"] * 2000), [True, False]),
+        (" || ".join(["'x'"] * 2000), ["x" * 2000] * 2),
+        ("concat(" + ", ".join(["a"] * 2000) + ")", ["1" * 2000, None]),
+    ]:
+        assert Expression.parse(text, schema).evaluate(batch).to_pylist() == expected

@@ -1,0 +1,163 @@
+"""Options of addresses: nulls, encodings, packed files; the same rows for every cut. And what is told at once."""
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora import AuroraError, Schema
+from aurora.engine.sources.address import open_source, read_table
+from aurora.engine.sources.source import notices
+from aurora.engine.sources.spool import SpooledLines, SpoolWriter
+from tests.engine.test_sources import drained, rows_of
+
+SCHEMA = Schema.parse("a int, b string")
+CUTS = [1, 2, 100]
+
+
+def read(address: str, notes: Path, rows: int, schema: Schema = SCHEMA) -> tuple[list[dict], list[str]]:  # type: ignore[type-arg]
+    notes.mkdir(exist_ok=True)
+    source, _ = open_source("r", address, schema, False, notes)
+    portions = drained(source, schema, rows)
+    rejects = [f"{bad.line}: {bad.reason}: {bad.text}" for portion in portions for bad in portion.rejects]
+    return rows_of(portions), rejects
+
+
+@pytest.mark.parametrize("rows", CUTS)
+def test_texts_that_stand_for_null(tmp_path: Path, rows: int) -> None:
+    (tmp_path / "t.csv").write_text('1,NA\nNA,x\n-,"NA"\n,\n"-",y\nna,z\n')
+    found, rejects = read(f"csv:{tmp_path}/t.csv?null=NA,-", tmp_path / "notes", rows)
+    assert [(row["a"], row["b"]) for row in found] == [(1, None), (None, "x"), (None, "NA"), (None, None)]
+    assert rejects == ["5: field a: '-' is not an int: \"-\",y", "6: field a: 'na' is not an int: na,z"]
+
+
+@pytest.mark.parametrize("rows", CUTS)
+@pytest.mark.parametrize("encoding", ["latin1", "cp1252", "utf-16", "utf-16-le", "utf-8"])
+def test_encodings(tmp_path: Path, rows: int, encoding: str) -> None:
+    (tmp_path / "t.csv").write_bytes('a;ü\r\n1;"Zoë\n; ""ö"""\r\n2;é\rß\r\nä;ö\r\n3;\xa0'.encode(encoding))
+    schema = Schema.parse("a int, `ü` string")
+    address = f"csv:{tmp_path}/t.csv?delimiter=;&encoding={encoding}&header=yes"
+    found, rejects = read(address, tmp_path / "notes", rows, schema)
+    assert [(row["a"], row["ü"]) for row in found] == [(1, 'Zoë\n; "ö"'), (2, "é\rß"), (3, "\xa0")]
+    assert rejects == ["5: field a: 'ä' is not an int: ä;ö"]
+
+
+@given(
+    st.text(st.characters(max_codepoint=255, blacklist_characters="\0"), max_size=30), st.sampled_from(CUTS)
+)
+def test_any_text_of_latin1_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, text: str, rows: int
+) -> None:
+    folder = tmp_path_factory.mktemp("latin1")
+    quoted = text.replace('"', '""')
+    (folder / "t.csv").write_bytes(f'1,"{quoted}"\n2,x\n'.encode("latin1"))
+    found, rejects = read(f"csv:{folder}/t.csv?encoding=latin1&header=no", folder / "notes", rows)
+    assert [row["b"] for row in found] == [text, "x"]
+    assert rejects == []
+
+
+def test_bytes_that_the_encoding_does_not_have(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"1,x\n2,\x81\n")
+    found, rejects = read(f"csv:{tmp_path}/t.csv?encoding=cp1252", tmp_path / "notes", 10)
+    assert [row["b"] for row in found] == ["x"]
+    assert rejects == ["2: not cp1252 text: 2,�"]
+    (tmp_path / "u.csv").write_bytes(b"1,x\n2,y")
+    with pytest.raises(AuroraError, match=r"u.csv is not utf-16 text; check \?encoding="):
+        read_table("t", f"csv:{tmp_path}/u.csv?encoding=utf-16", SCHEMA)
+
+
+def test_a_spool_with_options(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path / "spool")
+    writer.open()
+    writer.append("1;é\nNA;x\n".encode("latin1"))
+    writer.end()
+    from aurora.engine.sources.lines import Style
+
+    style = Style("csv", ";", False, "iso8859-1", ("NA",))
+    for rows in CUTS:
+        source = SpooledLines(str(tmp_path / "spool"), "standard input", style, SCHEMA)
+        found = rows_of(drained(source, SCHEMA, rows))
+        assert [(row["a"], row["b"]) for row in found] == [(1, "é"), (None, "x")]
+
+
+@pytest.mark.parametrize("rows", CUTS)
+def test_packed_files(tmp_path: Path, rows: int) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    zstd = [pa.compress(part, codec="zstd", asbytes=True) for part in (b"a,b\n1,x\n2,", b"y\n")]
+    (folder / "1.csv.zst").write_bytes(b"".join(zstd))
+    (folder / "2.csv.bz2").write_bytes(bz2.compress(b"3,z\n"))
+    (folder / "3.csv.gz").write_bytes(gzip.compress("4,é".encode("latin1")))
+    found, rejects = read(f"csv:{folder}?encoding=latin1", tmp_path / "notes", rows)
+    assert [(row["a"], row["b"]) for row in found] == [(1, "x"), (2, "y"), (3, "z"), (4, "é")]
+    assert rejects == []
+
+
+def test_a_packed_file_that_is_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "t.csv.zst").write_bytes(pa.compress(b"1,x\n" * 1000, codec="zstd", asbytes=True)[:-8])
+    with pytest.raises(AuroraError, match=r"t.csv.zst cannot be unpacked: Truncated"):
+        read_table("t", f"csv:{tmp_path}/t.csv.zst", SCHEMA)
+
+
+TIMED = Schema.parse("a int, t timestamp")
+UNREADABLE = [
+    (b"a;t\n1;2020-01-01\n", r"line 1: expected 2 fields, found 1; add \?delimiter=;$"),
+    (b"1\t2020-01-01\n", r"the first line cannot be read; line 1: .*; add \?delimiter=tab$"),
+    (b"1\n2\n", "let the schema, or a header, name every column; the schema has a, t$"),
+    (b"NA,\nNA,\n", r"none of the first 2 lines can be read; line 1: .*; add \?null=NA if it stands for"),
+    (b"1,1700000000\n", r"declare t as bigint, and make a time of it in a map: timestamp_seconds\(t\)"),
+    (b"1,1700000000000\n", r"timestamp_millis\(t\)"),
+    (b"1,16.11.2026\n", r"declare t as string, and make a time of it in a map: to_timestamp\(t, "),
+    (b"1.5,\n", "declare a as double$"),
+    (b"5000000000,\n", "declare a as bigint$"),
+    (b"one,\n", "declare a as string$"),
+    (b'{"a": 1, "t": null}\n', "the lines look like JSON: write json: in place of csv:"),
+    (gzip.compress(b"1,\n"), "the file is packed: let its name end in .gz"),
+    ("1,\n".encode("utf-16"), r"add \?encoding=utf-16"),
+    (b"\xe4,\n", "declare a as string|encoding=latin1"),
+]
+
+
+@pytest.mark.parametrize(("data", "told"), UNREADABLE)
+def test_a_file_of_which_no_line_can_be_read_is_a_fault(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(AuroraError, match=told):
+        open_source("r", f"csv:{tmp_path}/t.csv", TIMED, False, tmp_path)
+
+
+def test_a_file_with_one_good_line_is_none(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"x,\n" * 500 + b"1,\n")
+    assert len(read(f"csv:{tmp_path}/t.csv", tmp_path / "notes", 10, TIMED)[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b'[{"a": 1},\n{"a": 2}]\n', "the file is one list: write an object a line, as jq -c '.[]' does"),
+        (b"a,b\n", "json: reads an object a line; for other text write csv:"),
+        (b'{"a": 1.5}\n', "declare a as double"),
+        (
+            b'{"a": 1, "bb": "x"}\n',
+            r"field b: not in the first line of t.json, which has a, bb \(did you mean bb\?\)",
+        ),
+    ],
+)
+def test_what_is_told_of_json(tmp_path: Path, data: bytes, told: str) -> None:
+    import re
+
+    (tmp_path / "t.json").write_bytes(data)
+    source, _ = open_source("r", f"json:{tmp_path}/t.json", SCHEMA, False, tmp_path)
+    [notice] = notices({"r": source.advance(source.begin(), 10)})
+    assert re.search(told if "\\" in told else re.escape(told), notice)
+
+
+def test_a_header_that_nearly_matches(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,bb\n1,x\n")
+    with pytest.raises(
+        AuroraError, match=r"lacks field b; found a, bb \(did you mean bb\?\); rename the column"
+    ):
+        open_source("r", f"csv:{tmp_path}/t.csv", SCHEMA, False, tmp_path)
