@@ -115,9 +115,9 @@ def _show(found: Capacity, figures: Figures) -> None:
         table.add_column(column, justify="right")
     for need in found.needs:
         label = f"{need.kind} {need.part}".strip()
-        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:.3f}")
-    table.add_row("needed", "", "", f"{found.needed:.3f}")
-    table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:.3f}")
+        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:,.3f}")
+    table.add_row("needed", "", "", f"{found.needed:,.3f}")
+    table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:,.3f}")
     console.print(table)
     if math.isfinite(found.scale):
         largest = ", ".join(f"{name} {_figure(rate)}" for name, rate in found.largest.items())
