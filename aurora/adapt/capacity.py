@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from aurora.adapt.figures import LONGEST, Figures
+from aurora.adapt.figures import Figures, find_capacity, find_longest
+from aurora.adapt.flows import find_flows
+from aurora.adapt.shedding import Shedding, find_cuts, plan_shedding
+from aurora.engine.pacing import LEAST
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network, Port
+from aurora.network.qos import Qos, find_zone
 
-__all__ = ["Capacity", "Need", "check_rates", "find_flows", "plan_capacity"]
+__all__ = ["Capacity", "Need", "check_rates", "find_rates", "plan_capacity"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,10 @@ class Need:
 @dataclass(frozen=True)
 class Capacity:
     """`needed` of the cores against `available` ones (cores times headroom); `scale` is by what all rates could be
-    multiplied so that it just fits. Boxes in `unmeasured` never ran, and are not counted."""
+    multiplied so that it just fits. Boxes in `unmeasured` never ran, and are not counted.
+
+    `shedding` is what load shedding would do about it, by the graphs of the outputs.
+    """
 
     needs: tuple[Need, ...]
     rates: Mapping[str, float]
@@ -36,6 +43,7 @@ class Capacity:
     headroom: float
     scale: float
     unmeasured: tuple[str, ...] = ()
+    shedding: Shedding = field(default_factory=Shedding)
 
     @property
     def needed(self) -> float:
@@ -60,7 +68,7 @@ class Capacity:
         return max(1.0 - self.scale, 0.0)
 
 
-def find_flows(network: Network, figures: Figures, rates: Mapping[str, float]) -> dict[Port, float]:
+def find_rates(network: Network, figures: Figures, rates: Mapping[str, float]) -> dict[Port, float]:
     """Tuples a second on every arc, from the rates of the inputs and the selectivities on the way."""
     flows = {Port(name): rates.get(name, 0.0) for name in network.inputs}
     for box in network.boxes.values():
@@ -93,7 +101,7 @@ def plan_capacity(
     check_rates(network, rates)
     if not figures.boxes and not figures.inputs:
         raise AuroraError("nothing was measured: let the network run for some batches, or give --sample")
-    flows = find_flows(network, figures, rates)
+    flows = find_rates(network, figures, rates)
     needs = [
         Need(name, "input", rate, figures.inputs[name].cost)
         for name, rate in rates.items()
@@ -108,19 +116,31 @@ def plan_capacity(
             unmeasured.append(box.name)
     whole = sum(rates.values())
     needs.append(Need("each row", "", whole, figures.per_row))
-    per_second = sum(need.cores for need in needs)
-    needs.append(Need("each batch", "", max(1 / LONGEST, whole / figures.most), figures.fixed))
-    scale = _scale(per_second, whole, figures, cores * headroom)
-    return Capacity(tuple(needs), dict(rates), cores, headroom, scale, tuple(unmeasured))
+    row_cost = sum(need.cores for need in needs) / whole
+    longest = find_longest(find_zone(output.qos for output in network.outputs.values()))
+    # Batches as long as they may be, in seconds or in rows, but no shorter than the trip is worth.
+    batches = max(min(1 / longest, whole / LEAST), whole / figures.most)
+    needs.append(Need("each batch", "", batches, figures.fixed))
+    available = cores * headroom
+    most = find_capacity(figures.fixed, row_cost, available, longest, figures.most)
+    found = Capacity(tuple(needs), dict(rates), cores, headroom, most / whole, tuple(unmeasured))
+    if found.fits:
+        return found
+    return replace(found, shedding=_shed(network, figures, rates, found.needed - available))
 
 
-def _scale(per_second: float, whole: float, figures: Figures, available: float) -> float:
-    """By what the rates can be multiplied: batches are as long as they may be, in seconds or in rows."""
-    if per_second <= 0:
-        return math.inf
-    by_time = (available - figures.fixed / LONGEST) / per_second
-    by_rows = available / (per_second + whole * figures.fixed / figures.most)
-    return max(min(by_time, by_rows), 0.0)
+def _shed(network: Network, figures: Figures, rates: Mapping[str, float], excess: float) -> Shedding:
+    """What would be left out where, if all inputs came live at these rates."""
+    inputs = {
+        name: replace(read, rate=rates[name], live=True)
+        for name, read in figures.inputs.items()
+        if name in rates
+    }
+    graphs: dict[str, Qos | None] = {name: output.qos for name, output in network.outputs.items()}
+    ends = {name: output.port for name, output in network.outputs.items()}
+    ends |= {f"point {name}": point.port for name, point in network.points.items()}
+    flows = find_flows(network, replace(figures, inputs=inputs), ends)
+    return plan_shedding(find_cuts(network, flows, graphs), graphs, excess)
 
 
 def check_rates(network: Network, rates: Mapping[str, float]) -> None:

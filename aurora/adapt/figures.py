@@ -4,10 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["LONGEST", "BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity"]
+from aurora.engine.pacing import LEAST
 
-# A network that falls behind makes its batches longer, because long trains cost less a row; up to so many seconds.
-LONGEST = 4.0
+__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "find_longest"]
+
+# A network that falls behind makes its batches longer, because long trains cost less a row: up to so many seconds, and
+# to this share of the shortest good zone of its outputs.
+LONGEST, ZONE_SHARE = 4.0, 0.4
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class Figures:
     """All of a network, by name; what was never measured is not there.
 
     A batch of n rows takes `fixed` + n x (costs of boxes and of reading + `per_row`) seconds of one core, shared by the
-    `cores`. `train` is how many rows, of all inputs, a batch has had lately, `most` how many it can have.
+    `cores`. `train` is how many rows, of all inputs, a batch has had lately, `most` how many it can have, and `longest`
+    how many seconds it may take while rows wait.
     """
 
     boxes: Mapping[str, BoxFigures] = field(default_factory=dict)
@@ -65,6 +69,7 @@ class Figures:
     cores: int = 1
     train: float = 0.0
     most: float = math.inf
+    longest: float = LONGEST
 
     @property
     def rate(self) -> float:
@@ -84,19 +89,28 @@ class Figures:
         reading = sum(read.cost * read.rate for read in self.inputs.values())
         return self.per_row + (boxes + reading) / self.rate
 
-    def capacity(self, longest: float = LONGEST) -> float:
-        """Rows a second, mixed as they come now, that can be taken for good: in batches that take `longest` seconds or
-        have the most rows, whichever is less."""
-        return find_capacity(self.fixed / self.cores, self.row_cost / self.cores, longest, self.most)
+    @property
+    def capacity(self) -> float:
+        """Rows a second, mixed as they come now, that can be taken for good."""
+        return find_capacity(self.fixed, self.row_cost, self.cores, self.longest, self.most)
 
 
-def find_capacity(fixed: float, per_row: float, longest: float = LONGEST, most: float = math.inf) -> float:
-    """Rows a second, where a batch takes `fixed` seconds and `per_row` for each row.
+def find_longest(zone: float) -> float:
+    """How many seconds a batch may take while rows wait, where the shortest good zone ends at `zone`."""
+    return max(min(LONGEST, ZONE_SHARE * zone), 0.001)
 
-    >>> round(find_capacity(0.4, 1e-6, longest=4.0)), round(find_capacity(0.4, 1e-6, longest=4.0, most=100_000))
-    (900000, 200000)
+
+def find_capacity(fixed: float, per_row: float, cores: float, longest: float, most: float) -> float:
+    """Rows a second, where a batch costs `fixed` seconds of one core and `per_row` for each row.
+
+    While rows wait, batches take the `longest` time or have the `most` rows; they are never made shorter than a train
+    that is worth its trip.
+
+    >>> [round(find_capacity(0.4, 1e-6, 1, *limits)) for limits in ((4.0, 1e9), (4.0, 100_000), (0.1, 1e9))]
+    [900000, 200000, 24390]
     """
     if per_row <= 0:
         return math.inf
-    rows = min((longest - fixed) / per_row, most)
-    return rows / (fixed + rows * per_row) if rows > 0 else 0.0
+    by_time = (cores - fixed / longest) / per_row
+    shortest = cores / (per_row + fixed / LEAST)
+    return min(max(by_time, shortest), cores / (per_row + fixed / most))

@@ -98,6 +98,7 @@ def _describe(found: Capacity, figures: Figures) -> dict[str, Any]:
         "rates": dict(found.rates),
         "largest": found.largest if math.isfinite(found.scale) else None,
         "shed": found.shed,
+        "shedding": {"shares": dict(found.shedding.shares), "delivered": dict(found.shedding.kept)},
         "parts": [
             {"part": need.part, "kind": need.kind, "rate": need.rate, "cost_us": need.cost * 1e6, "cores": need.cores}
             for need in found.needs
@@ -114,20 +115,34 @@ def _show(found: Capacity, figures: Figures) -> None:
         table.add_column(column, justify="right")
     for need in found.needs:
         label = f"{need.kind} {need.part}".strip()
-        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:.3f}")
-    table.add_row("needed", "", "", f"{found.needed:.3f}")
-    table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:.3f}")
+        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:,.3f}")
+    table.add_row("needed", "", "", f"{found.needed:,.3f}")
+    table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:,.3f}")
     console.print(table)
     if math.isfinite(found.scale):
         largest = ", ".join(f"{name} {_figure(rate)}" for name, rate in found.largest.items())
         console.print(f"\n{'fits' if found.fits else 'does not fit'}; the largest rates that do: {largest}")
     if not found.fits:
-        console.print(f"{100 * found.shed:.0f}% of all rows would have to be shed")
+        console.print(f"{100 * found.shed:.0f}% of all rows would have to stay out")
+        _show_shedding(found, console)
     if found.unmeasured:
         console.print(f"not counted, because never measured: {', '.join(found.unmeasured)}")
     if figures.train < SHORT:
         rows = f"{figures.train:,.0f} rows" if figures.train else "few rows"
         console.print(f"measured in batches of {rows}: a row of a long batch costs less")
+
+
+def _show_shedding(found: Capacity, console: Console) -> None:
+    """What the graphs allow; without graphs nothing is ever shed."""
+    shedding = found.shedding
+    if not shedding.shares:
+        console.print("no load would be shed: no output has a graph that says what missing tuples cost")
+        return
+    shares = ", ".join(f"{100 * share:.0f}% of {name}" for name, share in shedding.shares.items())
+    left = ", ".join(f"{name} {100 * share:.0f}%" for name, share in shedding.kept.items())
+    console.print(f"shed by the graphs of the outputs: {shares}; what then comes: {left}")
+    if shedding.relief < 0.99 * (found.needed - found.available):
+        console.print("that is not enough: it would fall behind all the same")
 
 
 def _figure(value: float) -> str:

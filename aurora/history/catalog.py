@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from aurora.adapt.averages import Averages
-from aurora.adapt.figures import Figures
+from aurora.adapt.figures import Figures, find_longest
 from aurora.adapt.troubles import Noticed, look_at, notice
 from aurora.engine.controls import replace_text
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.errors import AuroraError
 from aurora.history.home import Home
-from aurora.network.qos import Qos
+from aurora.network.qos import Qos, find_zone
 
 __all__ = ["Catalog", "read_averages", "read_figures"]
 
@@ -40,6 +40,7 @@ class Catalog:
     ) -> None:
         self._home = home
         self._graphs = graphs
+        self._longest = find_longest(find_zone(graphs.values()))
         self._clock = clock
         self.cores, self.most = 1, math.inf
         self.live: Collection[str] = ()
@@ -56,7 +57,7 @@ class Catalog:
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
         """As they are now; the latency of the outputs is measured by the run."""
         found = self.averages.figures(self.cores, self._clock() - self._began, self.live, latency)
-        return replace(found, most=self.most)
+        return replace(found, most=self.most, longest=self._longest)
 
     def take(self, report: BatchReport) -> None:
         self._began = self._clock() - report.seconds

@@ -41,6 +41,7 @@ def measure_sample(
         for name, source in sources.items()
         if name in network.inputs
     }
+    settings = Settings(master, defer=False, shed=False)
     averages, enough, made = Averages(), threading.Event(), 0
 
     def take(report: BatchReport) -> None:
@@ -58,7 +59,7 @@ def measure_sample(
 
     with (
         TemporaryDirectory(prefix="aurora-sample-", ignore_cleanup_errors=True) as folder,
-        start(network, {**sources, **cut}, _sinks(network, folder), Settings(master), take) as running,
+        start(network, {**sources, **cut}, _sinks(network, folder), settings, take) as running,
     ):
         cores = running.figures().cores
         running.wait(enough)

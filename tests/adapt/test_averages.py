@@ -114,4 +114,4 @@ def test_capacity_is_what_is_left_beside_the_fixed_cost() -> None:
     found = averages.figures(cores=2)
     assert found.fixed == pytest.approx(1.0) and found.row_cost == pytest.approx(1e-5)
     assert found.seconds(100_000) == pytest.approx(1.0)
-    assert found.capacity(longest=4.0) == pytest.approx((1 - 0.5 / 4) / 5e-6)
+    assert found.capacity == pytest.approx((1 - 0.5 / 4) / 5e-6)

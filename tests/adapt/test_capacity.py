@@ -1,13 +1,15 @@
 """How many cores a network needs, from given figures."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from aurora import AuroraError, Network
-from aurora.adapt.capacity import find_flows, plan_capacity
+from aurora.adapt.capacity import find_rates, plan_capacity
 from aurora.adapt.figures import LONGEST, BoxFigures, Figures, InputFigures
 from aurora.network.network import Port
+from aurora.network.qos import Graph, Qos
 
 
 def network() -> Network:
@@ -35,7 +37,7 @@ NEEDED = 0.2 + 0.1 + 0.125 + 0.15 + 0.3 + 0.8 / LONGEST
 
 
 def test_flows_follow_from_selectivities() -> None:
-    found = find_flows(network(), FIGURES, RATES)
+    found = find_rates(network(), FIGURES, RATES)
     assert found[Port("over", "1")] == 25_000 and found[Port("over", "rest")] == 75_000
     assert found[Port("both", "1")] == 125_000
 
@@ -59,6 +61,32 @@ def test_what_does_not_fit() -> None:
     assert again.needed == pytest.approx(2.0) and again.scale == pytest.approx(1.0)
     assert found.shed == pytest.approx(1 - found.largest["r"] / many["r"])
     assert plan_capacity(network(), FIGURES, many, cores=32, headroom=1.0).fits
+
+
+def test_what_would_be_shed_follows_from_the_graphs() -> None:
+    many = {name: 10 * rate for name, rate in RATES.items()}
+    assert plan_capacity(network(), FIGURES, many, 2, 1.0).shedding.shares == {}, "there is no graph"
+    lossy = Network("two ways")
+    over = lossy.input("r", "a int").filter("a > 1", name="over")
+    qos = {"delivered": [[100, 1], [0, 0]]}
+    lossy.output("far", over.map({"a": "a + 1"}, name="more"), qos=qos)
+    lossy.output("near", over["rest"].union(lossy.input("s", "a int"), name="both"))
+    found = plan_capacity(lossy, FIGURES, many, 2, 1.0)
+    assert found.shedding.shares.keys() == {"over.1"} and found.shedding.kept["far"] < 0.1
+    assert found.shedding.relief < found.needed - found.available, "the other output may lose nothing"
+    assert plan_capacity(lossy, FIGURES, RATES, 2, 1.0).shedding.shares == {}, "it fits"
+
+
+def test_a_good_zone_keeps_batches_short() -> None:
+    quick = network()
+    quick.outputs["far"] = replace(quick.outputs["far"], qos=Qos(Graph(((0.0, 1.0), (5.0, 1.0), (9.0, 0.0)))))
+    found = plan_capacity(quick, FIGURES, RATES, 2, 1.0)
+    assert found.needs[-1].rate == pytest.approx(0.5)
+    quick.outputs["far"] = replace(quick.outputs["far"], qos=Qos(Graph(((0.0, 1.0), (9.0, 0.0)))))
+    found = plan_capacity(quick, FIGURES, RATES, 2, 1.0)
+    assert found.needs[-1].rate == 15.0, "a train of fewer than 10,000 rows is not worth its trip"
+    again = plan_capacity(quick, FIGURES, found.largest, 2, 1.0)
+    assert again.needed == pytest.approx(2.0) and again.scale == pytest.approx(1.0)
 
 
 def test_batches_that_are_full_come_more_often() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from aurora import AuroraError, Settings
 from aurora.engine.binding import Bound
-from aurora.engine.locks import Locks, lock_beside
+from aurora.engine.locks import Locks, is_held, lock_beside
 from tests.engine.without_spark import base
 
 HOLD = """
@@ -130,3 +130,16 @@ def test_where_the_neighbourhood_is_closed_the_lock_is_inside(
     assert lock_beside(f"{folder}/") == tmp_path / ".out.lock"
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     assert lock_beside(f"{folder}/") == folder / ".lock"
+
+
+def test_who_holds_a_lock_is_seen_from_elsewhere(tmp_path: Path) -> None:
+    place = tmp_path / "lock"
+    assert not is_held(place)
+    with Locks() as locks:
+        locks.take("home", place)
+        assert locks.held and is_held(place)
+    assert not locks.held and not is_held(place)
+    place.write_text(f"{os.getpid()}\n")
+    assert not is_held(place), "the file of a run that was killed, and its number is another's now"
+    place.write_text("no number")
+    assert not is_held(place)

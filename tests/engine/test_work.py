@@ -9,7 +9,7 @@ from aurora.engine.work import BoxWork, InputWork, Work, sum_work
 
 
 def part(taken: int, ports: dict[str, int], nanoseconds: int) -> dict[str, object]:
-    return {"taken": taken, "ports": ports, "nanoseconds": nanoseconds}
+    return {"taken": taken, "ports": ports, "nanoseconds": nanoseconds, "discarded": {}}
 
 
 def test_the_notes_of_all_tasks_are_summed_up() -> None:

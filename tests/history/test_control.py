@@ -93,6 +93,17 @@ def test_a_socket_that_a_kill_left_behind(tmp_path: Path) -> None:
         ask(home, "status")
 
 
+def test_a_network_that_is_starting_is_told_as_such(tmp_path: Path) -> None:
+    home = Home.of(tmp_path / "home")
+    home.open()
+    home.checkpoint.mkdir()
+    with pytest.raises(AuroraError, match=r"home is still starting; try again in some seconds$"):
+        ask(home, "pause")
+    home.release()
+    with pytest.raises(AuroraError, match="no network runs in"):
+        ask(home, "pause")
+
+
 def test_another_user_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(tmp_path, status=lambda _: "well") as home:
         monkeypatch.setattr(control, "_is_owner", lambda connection: False)
