@@ -158,5 +158,5 @@ def test_nothing_of_one_machine_is_in_the_documents() -> None:
 def test_every_option_of_a_run_is_in_the_manual() -> None:
     manual = (ROOT / "docs" / "networks.md").read_text()
     told = aurora(["run", "--help"])
-    options = set(re.findall(r"--[a-z]+", told)) - {"--help", "--source", "--sink"}
+    options = set(re.findall(r"--[a-z-]+", told)) - {"--help", "--source", "--sink"}
     assert options and [option for option in sorted(options) if option not in manual] == []

@@ -82,17 +82,13 @@ def run_network(
     no_deferring: Annotated[
         bool, typer.Option("--no-deferring", help="Let no output wait for a more urgent one.")
     ] = False,
+    no_optimising: Annotated[
+        bool, typer.Option("--no-optimising", help="Keep the boxes in the order in which they are written.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
     log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
     ] = None,
-    optimising: Annotated[
-        bool,
-        typer.Option(
-            "--optimising/--no-optimising",
-            help="Let boxes change places while it runs, where that costs less.",
-        ),
-    ] = True,
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
@@ -116,7 +112,7 @@ def run_network(
         home=home,
         defer=not no_deferring,
         shed=not no_shedding,
-        optimise=optimising,
+        optimise=not no_optimising,
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:

@@ -214,9 +214,15 @@ def test_what_is_noted_is_on_the_disk_before(tmp_path: Path, monkeypatch: pytest
 
 
 def test_every_row_rejected_can_be_told(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("a,1,1\nb,2,2\n")
+    """Those at the beginning are told before anything runs."""
+    with pytest.raises(
+        AuroraError, match="none of the first 2 lines can be read; line 1: field Sid: 'a' is not an"
+    ):
+        (tmp_path / "r.csv").write_text("a,1,1\nb,2,2\n")
+        run_here(base(), {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"})
+    (tmp_path / "r.csv").write_text("1,1,1\na,1,1\nb,2,2\n")
     totals = run_here(base(), {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"})
-    assert (totals.read, totals.rejected, totals.rejects) == (2, 2, str(tmp_path / "rejects.csv"))
+    assert (totals.read, totals.rejected, totals.rejects) == (3, 2, str(tmp_path / "rejects.csv"))
 
 
 def test_rejects_of_the_console_go_to_the_working_folder(tmp_path: Path, monkeypatch: Any) -> None:
@@ -238,7 +244,7 @@ def test_rejects_go_elsewhere_if_the_working_folder_will_not_do(
     desk.mkdir()
     monkeypatch.chdir(desk)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (desk / "r.csv").write_text("a,1,1\n")
+    (desk / "r.csv").write_text("a,1,1\n1,1,1\n")
     if source == "csv:r.csv":
         (desk / "rejects.csv").write_text("mine\n")
     before = files(desk)

@@ -119,7 +119,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         ("t.db", "Sid int", "u", r"source r: \S+t.db has no table u; its tables are t, v, w"),
         ("t.db", "Sid int", "tt", r"has no table tt \(did you mean t\?\)"),
         ("t.db", "Sid int, Pos int", "t", "table t has no field Pos; its fields are Sid, Time"),
-        ("t.db", "Sid struct<a: int>", "t", "field Sid is a struct, which SQLite does not have"),
+        ("t.db", "Sid struct<a: int>", "t", "field Sid is a struct or an array, which SQLite does not have"),
         ("t.db", "Pos int", "w", "w is a view or a table without rowids"),
         ("t.db", "Pos int", "v", "v is a view or a table without rowids"),
         ("no.db", "Pos int", "t", r"cannot read \S+no.db: file is not a database; give a database of SQLite"),

@@ -4,6 +4,7 @@ As a script it runs the network in a folder, by the clock, until its input has e
 """
 
 import json
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,11 @@ from aurora.engine.spark.session import SESSION
 from aurora.network.network import Output
 
 SCHEMA = Schema.parse("Sid int, Time int, Pos int")
-COUNT, RATE = 3000, 150.0
+# By hand more: AURORA_KILLS=30 pytest tests/history/test_overloaded.py
+KILLS = int(os.environ.get("AURORA_KILLS", "3"))
+BATCH, RATE = 100, 150.0
+# Each run makes a few batches before it is killed, and the last one the rest.
+COUNT = BATCH * (4 * KILLS + 15)
 NETWORK = """
 network: overloaded
 inputs: {reports: {schema: "Sid int, Time int, Pos int"}}
@@ -79,7 +84,7 @@ def main(folder: Path) -> None:
         patch("aurora.history.parts.must_hold", lambda *_: chance.random() < 0.5),
     ):
         source = {"reports": Paced(Memory.of(SCHEMA, make_rows()), RATE)}
-        settings = Settings(home=str(folder / "home"), partitions=2, batch=400, batch_seconds=0.3)
+        settings = Settings(home=str(folder / "home"), partitions=2, batch=BATCH, batch_seconds=0.3)
         assert run(from_text(NETWORK), source, sinks, settings).ended
 
 

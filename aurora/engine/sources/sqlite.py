@@ -59,7 +59,7 @@ class SqliteTable:
                     )
                 if is_nested(self.schema[field]):
                     raise AuroraError(
-                        f"source {name}: field {field} is not a plain value, and SQLite has no others"
+                        f"source {name}: field {field} is a struct or an array, which SQLite does not have"
                     )
             if not _has_rowids(database, self.table, known[self.table]):
                 raise AuroraError(
