@@ -1,4 +1,4 @@
-"""A network under a made-up overload, which sheds and defers differently in every batch: to be killed, and checked.
+"""A network under a made-up overload, which sheds, defers and changes in every batch: to be killed, and checked.
 
 As a script it runs the network in a folder, by the clock, until its input has ended.
 """
@@ -42,7 +42,9 @@ inputs: {reports: {schema: "Sid int, Time int, Pos int"}}
 boxes:
   over: {filter: ["Pos >= 30"], from: reports}
   crowd: {aggregate: {N: "count(*)"}, from: over, size: 20, order: {on: Time, slack: 2}}
-  sums: {aggregate: {Sum: "sum(Pos)"}, from: over.rest, size: 25, order: {on: Time, slack: 3, group_by: [Sid]}}
+  few: {filter: ["Sid < 3"], from: over.rest}
+  even: {filter: ["Pos % 2 = 0"], from: few}
+  sums: {aggregate: {Sum: "sum(Pos)"}, from: even, size: 25, order: {on: Time, slack: 3, group_by: [Sid]}}
   last: {map: {Sid: Sid, Sum: "Sum * 2"}, from: sums}
 outputs:
   quick: {from: crowd, qos: {latency: [[0, 1], [2, 1], [5, 0]], delivered: [[100, 1], [0, 0]]}}
@@ -70,7 +72,7 @@ def make_rows() -> pa.RecordBatch:
 
 
 def main(folder: Path) -> None:
-    """Sheds and defers by chance, whatever the load is."""
+    """Sheds, defers and changes the order of its boxes by chance, whatever the load is."""
     chance = random.Random()
     sinks = {name: f"csv:{folder}/{name}.csv" for name in ("quick", "far", "late")}
 
@@ -82,6 +84,7 @@ def main(folder: Path) -> None:
     with (
         patch("aurora.history.shedder.Shedder.decide", shed),
         patch("aurora.history.parts.must_hold", lambda *_: chance.random() < 0.5),
+        patch("aurora.adapt.optimiser.Optimiser.advise", lambda *_: chance.choice([(), (("even", "few"),)])),
     ):
         source = {"reports": Paced(Memory.of(SCHEMA, make_rows()), RATE)}
         settings = Settings(home=str(folder / "home"), partitions=2, batch=BATCH, batch_seconds=0.3)
