@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from aurora.adapt.figures import Figures
 from aurora.network.network import Network, Port
 
-__all__ = ["Flow", "find_flows"]
+__all__ = ["Flow", "find_flows", "find_topmost"]
+
+
+# To pass over a row costs about what is left of its reading.
+SKIPPED = 0.6
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,13 @@ class Flow:
     live: bool = False
 
 
-def find_flows(network: Network, figures: Figures, ends: Mapping[str, Port]) -> dict[Port, Flow]:
-    """The streams of a network that lead to one of the `ends`, from the inputs on."""
+def find_flows(
+    network: Network, figures: Figures, ends: Mapping[str, Port], skipping: Collection[str] = ()
+) -> dict[Port, Flow]:
+    """The streams of a network that lead to one of the `ends`, from the inputs on.
+
+    Rows of the inputs in `skipping` need not even be read where they are left out.
+    """
     leading: dict[Port, set[str]] = {}
     for name, port in ends.items():
         leading.setdefault(port, set()).add(name)
@@ -50,6 +59,7 @@ def find_flows(network: Network, figures: Figures, ends: Mapping[str, Port]) -> 
         port = Port(name)
         if port in leading:
             own = figures.per_row + cost.get(port, 0.0)
+            own += SKIPPED * read.cost if name in skipping else 0.0
             found[port] = Flow(port, frozenset(leading[port]), read.rate, own, (), read.live)
     for box in network.boxes.values():
         streams = network.streams(box)

@@ -12,7 +12,7 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
 
-__all__ = ["SHED", "WHOLE", "Drop", "drop_tuples", "find_drops"]
+__all__ = ["SHED", "WHOLE", "Drop", "draw", "drop_tuples", "find_drops"]
 
 # Why a tuple was left out, as the counts of what was discarded call it.
 SHED = "shed"
@@ -48,9 +48,14 @@ def drop_tuples(train: Train, schema: Schema, drops: Sequence[Drop]) -> tuple[Tr
     return left, len(train) - len(left)
 
 
+def draw(keys: Ints, drop: Drop) -> Mask:
+    """Which tuples with these keys a drop box leaves out, as far as chance decides."""
+    lot = _draw_lots(keys, zlib.crc32(drop.stream.encode()))
+    return np.asarray(lot < np.uint64(drop.millionths))
+
+
 def _chosen(train: Train, schema: Schema, drop: Drop) -> Mask:
-    lot = _draw_lots(train.keys, zlib.crc32(drop.stream.encode()))
-    chosen: Mask = lot < np.uint64(drop.millionths)
+    chosen = draw(train.keys, drop)
     if drop.where is not None:
         chosen &= _parse(drop.where, schema).matches(train.rows)
     return chosen

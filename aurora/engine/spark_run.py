@@ -24,7 +24,7 @@ from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
-from aurora.engine.sources.source import can_shed, notices
+from aurora.engine.sources.source import can_shed, can_skip, notices
 from aurora.engine.spark.faults import java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
@@ -183,6 +183,12 @@ class SparkRun:
         """Those of them from which load can be shed."""
         sources = self._bound.admission.sources
         return frozenset(name for name, source in sources.items() if can_shed(source))
+
+    @property
+    def skipping(self) -> frozenset[str]:
+        """Those whose rows can be passed over before they are read."""
+        sources = self._bound.admission.sources
+        return frozenset(name for name, source in sources.items() if can_skip(source))
 
     @property
     def cores(self) -> int:

@@ -49,7 +49,7 @@ class Adapting:
         self.catalog.cores, self.catalog.live = main.cores, main.live
         self.catalog.most = self._longest * self._inputs
         if self.shedder is not None:
-            self.shedder.inputs = main.sheddable
+            self.shedder.inputs, self.shedder.skipping = main.sheddable, main.skipping
         self._parts = Parts(main, deferred, self.turns)
         return self._parts
 

@@ -37,6 +37,7 @@ class Shedder:
         }
         # The inputs from which load can be shed, once that is known.
         self.inputs: Collection[str] = ()
+        self.skipping: Collection[str] = ()
         self.shedding = Shedding()
         # The seconds of one core that it saves a row, as planned.
         self._saved = 0.0
@@ -83,7 +84,7 @@ class Shedder:
         ):
             found = Shedding()
         else:
-            flows = find_flows(self._network, figures, self._ends)
+            flows = find_flows(self._network, figures, self._ends, self.skipping)
             cuts = find_cuts(self._network, flows, self._graphs, self._histograms)
             found = plan_shedding(cuts, self._graphs, max(load.excess, 0.0) * figures.rate)
         self._saved = found.relief / figures.rate if figures.rate else 0.0

@@ -76,6 +76,10 @@ class LineFiles:
         return is_packed(path) or is_wide(self.encoding)
 
     @property
+    def skips(self) -> bool:
+        return True
+
+    @property
     def keeps(self) -> bool:
         return True
 

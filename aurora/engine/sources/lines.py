@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested, is_struct
@@ -13,7 +14,7 @@ from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.headers import header_hint, header_of
 from aurora.engine.sources.parse import FAULTS, parse_csv, parse_json
 from aurora.engine.sources.records import scan
-from aurora.engine.sources.source import Piece, Portion
+from aurora.engine.sources.source import Piece, Portion, Wanted
 from aurora.engine.sources.text import Text
 from aurora.errors import AuroraError
 
@@ -151,6 +152,32 @@ class LinePiece:
         encoding = csv.encoding if csv else UTF_8
         return parse_records(data, found, parser, schema, *place, known, self._hint(data, found), encoding)
 
+    def read_some(self, schema: Schema, wanted: Wanted) -> tuple[Portion, int]:
+        """Where a record is bad, all are read: only then is it known which."""
+        csv = self.form.csv
+        if self.odd or self.half:
+            return self.read(schema), 0
+        data = self.text.read(self.start, self.stop)
+        found = csv.split(data, True) if csv else split_lines(data, True)
+        numbers = np.arange(self.number, self.number + self.records, dtype=np.int64)
+        if len(found.ends) != self.records:
+            return self.read(schema), 0
+        left = wanted(numbers)
+        schema = self.declared if csv else schema
+        if not left.any():
+            return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), numbers[:0]), self.records
+        offsets = pa.py_buffer(np.concatenate([[0], found.ends]).astype(np.int64))
+        whole = pa.Array.from_buffers(pa.large_binary(), self.records, [None, offsets, pa.py_buffer(data)])
+        some = whole.filter(pa.array(left))
+        parser = parse_csv(schema, self.form.columns, csv) if csv else parse_json(schema)
+        try:
+            rows = parser(_bytes_of(some))
+        except FAULTS:
+            return self.read(schema), 0
+        if rows.num_rows != len(some):
+            return self.read(schema), 0
+        return Portion(rows, numbers[left]), int(self.records - len(some))
+
     def _known(self, data: bytes, found: Split) -> dict[int, str]:
         """Records that are bad by their quotes, and empty lines, which are passed over unless there is one column."""
         known = dict.fromkeys(np.flatnonzero(found.bad).tolist(), NOT_CLOSED)
@@ -169,6 +196,13 @@ class LinePiece:
         if self.line != 1 or self.form.csv is None or self.form.columns or found.bad[0]:
             return ""
         return header_hint(data[: found.ends[0]], self.declared, self.form.csv)
+
+
+def _bytes_of(records: pa.LargeBinaryArray) -> bytes:
+    """The records one behind the other."""
+    _, offsets, data = records.buffers()
+    stop = int(np.frombuffer(offsets, np.int64, len(records) + 1)[-1])
+    return bytes(data.slice(0, stop).to_pybytes())
 
 
 def cut_lines(

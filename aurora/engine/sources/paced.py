@@ -13,7 +13,10 @@ from aurora.engine.sources.source import (
     Cursor,
     Piece,
     Portion,
+    SkippingPiece,
     Source,
+    Wanted,
+    can_skip,
     forget_before,
     rows_waiting,
     source_identity,
@@ -72,6 +75,10 @@ class PacedSource:
     def live(self) -> bool:
         return self.wait
 
+    @property
+    def skips(self) -> bool:
+        return can_skip(self.source)
+
     def identity(self) -> str:
         return f"paced:{self.rate:g}:{self.wait}:{source_identity(self.source)}"
 
@@ -117,6 +124,14 @@ class _PacedPiece:
     rate: float
 
     def read(self, schema: Schema) -> Portion:
-        portion = self.piece.read(schema)
+        return self._with_times(self.piece.read(schema))
+
+    def read_some(self, schema: Schema, wanted: Wanted) -> tuple[Portion, int]:
+        if not isinstance(self.piece, SkippingPiece):
+            return self.read(schema), 0
+        portion, passed = self.piece.read_some(schema, wanted)
+        return self._with_times(portion), passed
+
+    def _with_times(self, portion: Portion) -> Portion:
         due = self.began + (portion.numbers * (1000 / self.rate)).astype(np.int64)
         return replace(portion, arrived=due)

@@ -1,5 +1,6 @@
 """What every source can do: say how far it goes, and cut what lies between two places into pieces."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,8 +17,11 @@ __all__ = [
     "Piece",
     "Portion",
     "Reject",
+    "SkippingPiece",
     "Source",
+    "Wanted",
     "can_shed",
+    "can_skip",
     "forget_before",
     "moved",
     "noticed",
@@ -30,6 +34,9 @@ __all__ = [
 # One may have a "notice": something that the user of the run should know about the way to this place.
 Cursor = dict[str, Any]
 NOTICE = "notice"
+
+# Which rows are wanted, of those with these numbers.
+Wanted = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 REJECTS = Schema.parse("source string, file string, line bigint, reason string, text string")
 
@@ -64,14 +71,23 @@ class Piece(Protocol):
 
 
 @runtime_checkable
+class SkippingPiece(Piece, Protocol):
+    """A piece that can pass over rows before they are read, which costs much less."""
+
+    def read_some(self, schema: Schema, wanted: Wanted) -> tuple[Portion, int]:
+        """The rows that are wanted, and how many were passed over."""
+        ...
+
+
+@runtime_checkable
 class Source(Protocol):
     """What a network may read from; one of your own is given to `run` as an object.
 
     It may have more methods: `identity() -> str`, what tells it from other sources, so that a run does not go on
     with another one; `forget(cursor)`, called when nothing before that place will be asked for again;
-    `waiting(cursor) -> int`, how many rows there are behind that place by now, about. And it may have an attribute
+    `waiting(cursor) -> int`, how many rows there are behind that place by now, about. And it may have attributes:
     `keeps`: its rows, though they come while the network runs, lie where they are until they are read, as those of a
-    file do, so load is not shed from it.
+    file do, so load is not shed from it; and `skips`, if its pieces can pass over rows (`SkippingPiece`).
     """
 
     @property
@@ -117,6 +133,10 @@ def rows_waiting(source: Source, cursor: Cursor) -> int | None:
 def can_shed(source: Source) -> bool:
     """Whether load can be shed from a source: its rows come while the network runs, and do not wait."""
     return source.live and not getattr(source, "keeps", False)
+
+
+def can_skip(source: Source) -> bool:
+    return bool(getattr(source, "skips", False))
 
 
 def moved(before: Cursor, after: Cursor) -> bool:

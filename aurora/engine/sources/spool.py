@@ -125,6 +125,7 @@ class SpooledLines:
     style: Style
     schema: Schema
     live: bool = field(default=True, init=False)
+    skips: bool = field(default=True, init=False)
 
     @property
     def _text(self) -> SpoolText:

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.state.state import State
-from aurora.algebra.tuples.train import Train, arrival_numbers
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints, Mask, Train, arrival_numbers
+from aurora.engine.drops import SHED, draw
 from aurora.engine.projection import narrow_rows
 from aurora.engine.rewriting import rewrite_plan
-from aurora.engine.sources.source import REJECTS, Portion
+from aurora.engine.sources.source import REJECTS, Piece, Portion, SkippingPiece
 from aurora.engine.spark.source import Task
-from aurora.engine.stage import run_stage
+from aurora.engine.stage import BoxCounts, run_stage
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, to_arrow
 from aurora.network.network import Port
 
@@ -35,26 +37,45 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
         return
     name, schema = job.plan.inputs[task.input]
     started = time.perf_counter_ns()
-    portion = task.piece.read(schema)
+    portion, shed = _read(task.piece, name, schema, task, inputs)
     train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
     took = time.perf_counter_ns() - started
     plan = rewrite_plan(job.plan, task.controls.rewrites, task.controls.streams)
     here, counts = run_stage(plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops)
+    if shed:
+        counts.setdefault(name, BoxCounts()).discarded[SHED] += shed
     wagons = list(job.load_wagons(0, here, counts, task.label))
     wagons += job.tap_wagons(0, here, task.controls.taps, task.label)
-    read = {"input": name, "rows": len(train), "nanoseconds": took}
+    read = {"input": name, "rows": len(train) + shed, "nanoseconds": took}
     wagons.append(Wagon(task.label, SINKS, Lane.READS, json.dumps(read).encode()))
     if portion.rejects:
         wagons.append(Wagon(task.label, SINKS, Lane.REJECTS, _rejects(name, portion)))
     yield to_arrow(wagons)
 
 
-def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
+def _read(piece: Piece, name: str, schema: Schema, task: Task, inputs: int) -> tuple[Portion, int]:
+    """The rows of a piece. Those that a drop box leaves out by chance are not even read, where that can be."""
+    own = [drop for drop in task.controls.drops if drop.stream == name and drop.where is None]
+    if not own or not isinstance(piece, SkippingPiece):
+        return piece.read(schema), 0
+
+    def wanted(numbers: Ints) -> Mask:
+        keys = arrival_numbers(task.moment.before, numbers - _start(task), task.input, inputs)
+        return np.asarray(~np.logical_or.reduce([draw(keys[None], drop) for drop in own]))
+
+    return piece.read_some(schema, wanted)
+
+
+def _start(task: Task) -> int:
     assert task.start is not None
+    return int(task.start["row"])
+
+
+def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
     if portion.order is not None:
         keys = arrival_numbers(task.moment.before, portion.order, 0, 1)
     else:
-        keys = arrival_numbers(task.moment.before, portion.numbers - task.start["row"], task.input, inputs)
+        keys = arrival_numbers(task.moment.before, portion.numbers - _start(task), task.input, inputs)
     arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
     return Train(rows, arrived, keys[None])
 
