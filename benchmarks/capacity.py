@@ -25,10 +25,11 @@ __all__ = ["main"]
 
 SCHEMA = "k int, t int, v int"
 GROUPS = 10_000
-SAMPLE = 2_000_000
+# Long enough for trains as long as those of a network that falls behind.
+SAMPLE = 5_000_000
 CORES = 2
 # How long each run lasts behind its first batch, in seconds, and what of it is left out.
-LASTS, WARM = 40.0, 0.4
+LASTS, WARM = 30.0, 0.4
 # A queue that grows by this share of the rate falls behind.
 GROWS = 0.03
 
@@ -100,27 +101,34 @@ def run_live(network: Network, path: Path, rate: float, seconds: float, folder: 
     return Live(float(taken), float((waiting[late][-1] - waiting[late][0]) / spent), int(waiting[-1]))
 
 
-def compare(name: str, build: Callable[[], Network], folder: Path, scale: float) -> list[str]:
+def predict(network: Network, folder: Path, scale: float) -> float:
+    """Rows a second that fit, from a sample."""
     sample = readings(folder / "sample.csv", max(int(SAMPLE * scale), 50_000), GROUPS)
-    figures = measure_sample(build(), {"r": f"csv:{sample}"})
-    predicted = plan_capacity(build(), figures, {"r": 1.0}, CORES, 1.0).largest["r"]
-    seconds = max(LASTS * scale, 8.0)
-    path = readings(folder / f"{name}.csv", int(predicted * (seconds + 15) * 1.5), GROUPS)
-    most = run_live(build(), path, 2 * predicted, seconds, folder)
-    below, above = (run_live(build(), path, most.taken * factor, seconds, folder) for factor in (0.9, 1.1))
-    path.unlink()
-    told = [
-        "falls behind" if live.growth > GROWS * most.taken * factor else "keeps up"
-        for live, factor in ((below, 0.9), (above, 1.1))
-    ]
+    figures = measure_sample(network, {"r": f"csv:{sample}"})
+    return plan_capacity(network, figures, {"r": 1.0}, CORES, 1.0).largest["r"]
+
+
+def compare(
+    name: str, build: Callable[[], Network], predicted: float, path: Path, seconds: float
+) -> list[str]:
+    most = run_live(build(), path, 2 * predicted, seconds, path.parent)
+    told = []
+    for factor in (0.9, 1.1):
+        rate = most.taken * factor
+        live = run_live(build(), path, rate, seconds, path.parent)
+        told.append("falls behind" if live.growth > GROWS * rate else "keeps up")
     return [name, f"{predicted:,.0f}", f"{most.taken:,.0f}", f"{predicted / most.taken:.2f}", *told]
 
 
 def main(scale: float = 1.0) -> None:
     spark_session("benchmarks", f"local[{CORES}]")
     networks = {"stateless": stateless, "aggregated": aggregated, "joined": joined}
-    with tempfile.TemporaryDirectory(prefix="aurora-bench-") as name:
-        rows = [compare(title, build, Path(name), scale) for title, build in networks.items()]
+    seconds = max(LASTS * scale, 8.0)
+    with tempfile.TemporaryDirectory(prefix="aurora-bench-") as place:
+        folder = Path(place)
+        predicted = {name: predict(build(), folder, scale) for name, build in networks.items()}
+        path = readings(folder / "live.csv", int(max(predicted.values()) * (seconds + 10)), GROUPS)
+        rows = [compare(name, build, predicted[name], path, seconds) for name, build in networks.items()]
     show(
         "Capacity: rows/s predicted from a sample, and those at which the network falls behind",
         ["network", "predicted", "measured", "ratio", "at 0.9 of it", "at 1.1 of it"],

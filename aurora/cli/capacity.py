@@ -52,8 +52,8 @@ def capacity(
 ) -> None:
     """Tell how many cores a network needs at given rates, box by box, and the largest rate that fits.
 
-    What a tuple costs is taken from the home of a network that runs or has run, or measured on a sample of its input; a
-    million rows are a good sample. The exit status is 1 where the network does not fit.
+    What a tuple costs is taken from the home of a network that runs or has run, or measured on a sample of its input,
+    best half a minute of it. The exit status is 1 where the network does not fit.
 
     Example: aurora capacity border.yaml --rate reports=50000 --sample reports=csv:reports.csv
     """
