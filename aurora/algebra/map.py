@@ -13,7 +13,7 @@ from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.tuples.types import TIMESTAMP, quoted
+from aurora.algebra.tuples.types import TIMESTAMP, backquoted
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Map"]
@@ -98,7 +98,7 @@ def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, s
     """The fields with all those for which `*` stands; one that is named beside it has its own value there.
 
     >>> write_out({"*": "* EXCEPT (a)", "c": "b + 1", "d": "2"}, Schema.parse("a int, b int, c int"), "map")
-    {'b': 'b', 'c': 'b + 1', 'd': '2'}
+    {'b': '`b`', 'c': 'b + 1', 'd': '2'}
     """
     found: dict[str, str] = {}
     for name, text in fields.items():
@@ -111,7 +111,9 @@ def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, s
             )
         else:
             left_out = _names(star["but"], schema, where)
-            found.update({own: fields.get(own, quoted(own)) for own in schema.names if own not in left_out})
+            found.update(
+                {own: fields.get(own, backquoted(own)) for own in schema.names if own not in left_out}
+            )
     if not found:
         raise AuroraError(f"{where}: EXCEPT leaves no field; leave out fewer")
     return found
