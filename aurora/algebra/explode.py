@@ -77,7 +77,9 @@ class Explode:
         return ({name: name for name in self.input.names if name != self.element},)
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
-        own = needs_of_text([self.array])
+        # A field that the element replaces has its place, if nothing else.
+        place: Needs = {self.element: {}} if self.element in self.input else {}
+        own = merge(place, needs_of_text([self.array]))
         if given is None:
             return (merge(dict.fromkeys(n for n in self.input.names if n != self.element), own),)
         passed = {name: inside for name, inside in given.items() if name not in (self.element, self.place)}

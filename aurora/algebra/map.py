@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from aurora.algebra.expressions import ARRIVED, Expression
-from aurora.algebra.needs import Needs, needs_of_text
+from aurora.algebra.needs import Needs, merge, needs_of_text
 from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.tuples.types import TIMESTAMP, quoted
+from aurora.algebra.tuples.types import TIMESTAMP, backquoted
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Map"]
@@ -35,6 +35,8 @@ class Map:
 
     input: Schema
     fields: tuple[tuple[str, Expression], ...]
+    # Whether `*` was written: then it stands on every field of the input, be it left out or replaced.
+    star: bool = False
 
     @classmethod
     def of(cls, fields: dict[str, str], schema: Schema, where: str = "map") -> "Map":
@@ -47,6 +49,7 @@ class Map:
                 (name, Expression.parse(str(text), schema, where, arrival=True))
                 for name, text in write_out(fields, schema, where).items()
             ),
+            "*" in fields,
         )
 
     @property
@@ -74,7 +77,8 @@ class Map:
 
     def needs(self, given: Needs | None) -> tuple[Needs | None, ...]:
         needs = needs_of_text(expression for _, expression in self.fields)
-        return ({name: inside for name, inside in needs.items() if name != ARRIVED},)
+        there: Needs = {name: {} for name in self.input.names} if self.star else {}
+        return (merge(there, {name: inside for name, inside in needs.items() if name != ARRIVED}),)
 
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
@@ -98,7 +102,7 @@ def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, s
     """The fields with all those for which `*` stands; one that is named beside it has its own value there.
 
     >>> write_out({"*": "* EXCEPT (a)", "c": "b + 1", "d": "2"}, Schema.parse("a int, b int, c int"), "map")
-    {'b': 'b', 'c': 'b + 1', 'd': '2'}
+    {'b': '`b`', 'c': 'b + 1', 'd': '2'}
     """
     found: dict[str, str] = {}
     for name, text in fields.items():
@@ -111,7 +115,9 @@ def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, s
             )
         else:
             left_out = _names(star["but"], schema, where)
-            found.update({own: fields.get(own, quoted(own)) for own in schema.names if own not in left_out})
+            found.update(
+                {own: fields.get(own, backquoted(own)) for own in schema.names if own not in left_out}
+            )
     if not found:
         raise AuroraError(f"{where}: EXCEPT leaves no field; leave out fewer")
     return found

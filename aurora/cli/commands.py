@@ -19,6 +19,8 @@ __all__ = ["Interrupted", "Misused", "app", "tell_misuse"]
 
 # Where the function of each command is.
 NETWORKS = {
+    "draft": "aurora.cli.drafts:draft",
+    "show": "aurora.cli.drafts:show",
     "run": "aurora.cli.networks:run_network",
     "check": "aurora.cli.networks:check",
     "explain": "aurora.cli.explain:explain",

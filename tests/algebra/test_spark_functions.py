@@ -100,6 +100,8 @@ array(x, 'z')
 array(i, l)
 array(1.5D, i)
 array(a, array(1))
+array(a)[0][1]
+to_timestamp('00012', 'H')
 if(i > 0, a, array(7))
 coalesce(a, array(9))
 CASE WHEN i = 0 THEN a WHEN i = 1 THEN array(i) END

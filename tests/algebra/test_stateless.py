@@ -18,6 +18,7 @@ from aurora.algebra.tuples.train import Train
 from aurora.algebra.union import Union
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
+from aurora.engine.projection import project_inputs
 from aurora.errors import AuroraError
 from tests.algebra.harness import Arrival, check_agreement
 from tests.algebra.strategies import arrivals, numbers
@@ -67,6 +68,31 @@ def test_what_an_explode_needs() -> None:
     assert box.needs({"b": None, "at": None}) == ({"a": None},)
     assert box.needs({"c": None}) == ({"c": None, "a": None},)
     assert box.needs(None) == ({"T": None, "a": None, "c": None},)
+
+
+def test_inputs_that_are_narrowed_keep_the_order_of_fields() -> None:
+    network = Network("narrow")
+    schema = Schema.parse("a int, b string, c array<int>, d int, e int")
+    rows = [{"a": 1, "b": "x,y", "c": [7], "d": 4, "e": 5}]
+    stream = network.input("r", schema)
+    each = stream.explode("split(b, ',')", "c", at="at", name="each")
+    fields = {"*": "* EXCEPT (d)", "e": "a + 1", "n": "e"}
+    network.output("all", stream.map(fields, name="all"))
+    network.output("each", each)
+    network.output("few", each.map({"*": "* EXCEPT (a, b, at)", "d": "d + 1"}, name="few"))
+    for outputs in (["all"], ["each"], ["few"], ["all", "each", "few"]):
+        run = LocalRun(plan_network(project_inputs(network, outputs), outputs))
+        run.read({"r": Memory.of(schema, rows)})
+        wanted = {
+            "all": [{"a": 1, "b": "x,y", "c": [7], "e": 2, "n": 5}],
+            "each": [
+                {"a": 1, "b": "x,y", "c": word, "d": 4, "e": 5, "at": at} for at, word in enumerate("xy")
+            ],
+            "few": [{"c": word, "d": 5, "e": 5} for word in "xy"],
+        }
+        for name in outputs:
+            assert run.rows(name) == wanted[name]
+            assert [list(row) for row in run.rows(name)] == [list(row) for row in wanted[name]]
 
 
 def test_all_fields_of_the_input_in_a_map() -> None:

@@ -67,6 +67,8 @@ class Language(Spark):
             **Spark.Parser.UNARY_PARSERS,
             TokenType.PLUS: lambda parser: parser.expression(Positive(this=parser._parse_unary())),
         }
+        # Spark has no array[1, 2]: array(1, 2)[0] is an element.
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")

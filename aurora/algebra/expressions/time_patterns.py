@@ -76,7 +76,8 @@ def _expression(part: str | Letters) -> str:
         return re.escape(part)
     letter, count = part.letter, part.count
     if letter == "y":
-        inside = r"\d{1,6}" if count == 1 else rf"\d{{{count}}}"
+        # Years beyond 9999 are written with a sign.
+        inside = {1: r"-?\d{1,6}", 2: r"\d{2}", 4: r"\d{4}|\+\d{5,6}|-\d{4,6}"}[count]
     elif letter == "M" and count > 2:
         inside = MONTHS if count == 3 else LONG_MONTHS
     elif letter == "S":
@@ -86,5 +87,5 @@ def _expression(part: str | Letters) -> str:
     elif letter in "Xx":
         inside = ZONES[count] + ("|Z" if letter == "X" else "")
     else:
-        inside = r"\d{2}" if count == 2 else r"\d{1,2}"
+        inside = r"\d{2}" if count == 2 else r"0{0,17}\d{1,2}"
     return f"(?P<{NAMES[letter]}>{inside})"

@@ -19,6 +19,7 @@ __all__ = [
     "TIMESTAMP",
     "TINYINT",
     "VOID",
+    "backquoted",
     "is_array",
     "is_nested",
     "is_struct",
@@ -207,7 +208,12 @@ def tightened(field: pa.Field, paths: Collection[tuple[str, ...]], before: tuple
 
 def quoted(name: str) -> str:
     """The name as it is written in schemas and expressions: in backquotes if it needs them."""
-    return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return name if PLAIN_NAME.fullmatch(name) else backquoted(name)
+
+
+def backquoted(name: str) -> str:
+    """The name as it can be written everywhere, even if it is a word of SQL."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def type_name(arrow: pa.DataType) -> str:

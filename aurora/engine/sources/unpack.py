@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from aurora.errors import AuroraError
 
-__all__ = ["is_packed", "packed_as", "unpack", "unpacked_path"]
+__all__ = ["is_packed", "open_packed", "packed_as", "unpack", "unpacked_path"]
 
 ENDINGS = (".gz", ".zst", ".bz2")
 # How packed files begin.
@@ -45,7 +45,7 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     if not os.path.exists(target):
         os.makedirs(folder, exist_ok=True)
         try:
-            with _open(path) as packed, open(target + ".partial", "wb") as file:
+            with open_packed(path) as packed, open(target + ".partial", "wb") as file:
                 if encoding is None:
                     shutil.copyfileobj(packed, file, CHUNK)
                 else:
@@ -60,7 +60,7 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     return target
 
 
-def _open(path: str) -> BinaryIO:
+def open_packed(path: str) -> BinaryIO:
     if path.endswith(".gz"):
         return cast(BinaryIO, gzip.open(path, "rb"))
     if path.endswith(".bz2"):

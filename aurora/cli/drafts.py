@@ -1,0 +1,167 @@
+"""`aurora draft` and `aurora show`: a first network for a file, and the first rows of a file or of any stream."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from aurora.algebra.tuples.types import type_name
+from aurora.cli.bindings import read_bindings
+from aurora.engine.draft.look import first_rows
+from aurora.engine.draft.propose import propose
+from aurora.engine.draft.sample import Sample, look_at
+from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.errors import AuroraError
+from aurora.network.text import read_network
+
+__all__ = ["draft", "show"]
+
+FORMATS = ("table", "csv", "json")
+ADDRESSES = ("csv:", "json:", "parquet:", "sqlite:", "tcp:")
+
+
+def draft(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="CSV, JSON lines or Parquet, also packed; or an address, csv:PATH?.."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the network goes, for example first.yaml [the terminal].")
+    ] = None,
+) -> None:
+    """Look at a file and write a first network for it.
+
+    The network has the schema of the file and one box: counts and means for each minute, by the field that groups
+    best. It runs as it stands. What to type next is told on stderr.
+
+    Example: aurora draft readings.csv --out readings.yaml
+    """
+    sample = look_at(file)
+    made = propose(sample)
+    if out is None:
+        typer.echo(made.text, nl=False)
+    else:
+        try:
+            with open(out, "x", encoding="utf-8") as target:
+                target.write(made.text)
+        except FileExistsError:
+            raise AuroraError(f"{out} is there already: name another file, or remove it") from None
+        except OSError as fault:
+            raise AuroraError(f"{out} cannot be written: {fault.strerror}") from None
+    _tell_rejects(sample)
+    network = out or f"{made.name}.yaml"
+    if out is None:
+        typer.echo(f"to keep it: aurora draft {_quoted(file)} --out {network}", err=True)
+    command = f"aurora run {network} --source {_quoted(f'{made.name}={sample.address}')} --sink {made.output}=console"
+    typer.echo(f"to run it:  {command}", err=True)
+
+
+def show(
+    what: Annotated[
+        str, typer.Argument(metavar="NETWORK|FILE", help="A network file, module:function, or a file.")
+    ],
+    stream: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STREAM", help="Of a network: an input, a box, BOX.PORT or an output [its outputs]."
+        ),
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option("--source", help="Of a network: NAME=ADDRESS; once for each input.")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="How many rows to show, at most.", min=1)] = 10,
+    sample: Annotated[
+        int, typer.Option(help="Of a network: how many rows of each input to take.", min=1)
+    ] = 1000,
+    format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+) -> None:
+    """Show the first rows of a file, or of any stream of a network on a sample.
+
+    A network is run on the first rows of its sources, here and without Spark; nothing is written. At the end of the
+    sample all windows close.
+
+    Example: aurora show border.yaml over --source reports=csv:reports.csv
+    """
+    if format not in FORMATS:
+        raise AuroraError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if not _is_network(what):
+        if stream is not None or source:
+            raise AuroraError(f"{what} is a file: a stream and --source go with a network")
+        found = look_at(what, rows)
+        _print(found.rows, rows, format)
+        _tell_rejects(found)
+        return
+    network = read_network(Path(what)).checked()
+    bound = read_bindings(source or [], "source")
+    streams = [stream] if stream is not None else list(network.outputs)
+    for number, name in enumerate(streams):
+        if len(streams) > 1:
+            typer.echo(("\n" if number else "") + f"{name}:")
+        # Each one anew: what is shown is an output of a network of its own.
+        _print(first_rows(read_network(Path(what)), name, bound, sample), rows, format)
+
+
+def _is_network(what: str) -> bool:
+    if what.startswith(ADDRESSES):
+        return False
+    return what.endswith((".yaml", ".yml")) or (":" in what and not os.path.exists(what))
+
+
+def _print(batch: pa.RecordBatch, most: int, form: str) -> None:
+    shown = batch.slice(0, most)
+    if form == "csv":
+        sys.stdout.write((csv_header(shown.schema) + to_csv(shown)).decode())
+        return
+    if form == "json":
+        sys.stdout.write(to_json(shown).decode())
+        return
+    terminal = Console()
+    # A file or a pipe has no edge to wrap at.
+    console = terminal if terminal.is_terminal else Console(width=10_000)
+    table = Table(box=None, pad_edge=False)
+    for field in shown.schema:
+        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        table.add_column(
+            f"{field.name}\n[dim]{type_name(field.type)}[/dim]", justify="right" if number else "left"
+        )
+    cells = [_cells(shown.column(name)) for name in shown.schema.names]
+    for row in zip(*cells, strict=True):
+        table.add_row(*row)
+    with console.capture() as drawn:
+        console.print(table)
+        if batch.num_rows > most:
+            console.print(f"[dim].. {batch.num_rows - most:,} more[/dim]")
+    for line in drawn.get().splitlines():
+        typer.echo(line.rstrip())
+
+
+def _cells(column: pa.Array) -> list[str]:
+    """The values as they are written into a CSV file, without quotes; an empty text is told from a null."""
+    if pa.types.is_string(column.type):
+        return [_plain("" if value is None else value or '""') for value in column.to_pylist()]
+    lines = to_csv(pa.RecordBatch.from_arrays([column], names=["x"])).decode().splitlines()
+    return [_plain(line[1:-1].replace('""', '"') if line.startswith('"') else line) for line in lines]
+
+
+def _plain(text: str) -> str:
+    # Brackets are markup to the table.
+    return text.replace("[", r"\[").replace("\n", "⏎")
+
+
+def _tell_rejects(sample: Sample) -> None:
+    count = len(sample.rejects)
+    if count:
+        first = sample.rejects[0]
+        lines = "1 line" if count == 1 else f"{count:,} lines"
+        typer.echo(f"{lines} cannot be read so; line {first.line}: {first.reason}", err=True)
+
+
+def _quoted(text: str) -> str:
+    return text if all(character.isalnum() or character in "_./:=-,+" for character in text) else f"'{text}'"

@@ -1,0 +1,117 @@
+"""How a CSV file is written, from its first lines: delimiter, header, encoding, texts that stand for null."""
+
+import codecs
+import re
+from collections import Counter
+
+from aurora.algebra.tuples.types import STRING
+from aurora.engine.draft.text_types import type_of_texts
+from aurora.engine.sources.csv_records import UTF_8, Csv
+from aurora.engine.sources.lines import Style
+from aurora.errors import AuroraError
+
+__all__ = ["Cells", "read_style"]
+
+DELIMITERS = (",", ";", "\t", "|")
+NULLS = ("NA", "N/A", "n/a", "null", "NULL", "None", "nan", "NaN", "-", "?", "\\N")
+VALUE = re.compile(r"\s*([-+.]?\d.*)?", re.DOTALL)
+FALLBACK = "cp1252"
+# So many records are looked at, and so few to find the delimiter.
+MOST, FEW, FEW_BYTES = 10_000, 200, 1 << 16
+
+# The cells of each column, None where one is empty and not in quotes.
+Cells = dict[str, list[str | None]]
+
+
+def read_style(data: bytes, label: str, given: Style | None = None) -> tuple[Style, Cells]:
+    """The style and the columns of whole records; what the address of the file says holds."""
+    encoding = given.encoding if given is not None and given.encoding != UTF_8 else _encoding(data)
+    text = data.decode(encoding, "replace").removeprefix("\ufeff").encode()
+    delimiter = given.delimiter if given is not None and given.delimiter != "," else _delimiter(text)
+    records = _records(text, Csv(delimiter))
+    if not records:
+        raise AuroraError(f"{label} has no rows: there is nothing to draft from")
+    header = given.header if given is not None and given.header is not None else _has_header(records)
+    names = _names(records[0], label) if header else [f"c{place + 1}" for place in range(len(records[0]))]
+    rows = records[1:] if header else records
+    rows = [row for row in rows if len(row) == len(names)]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names) if name}
+    nulls = given.nulls if given is not None and given.nulls else _nulls(columns)
+    columns = {name: [None if cell in nulls else cell for cell in cells] for name, cells in columns.items()}
+    # A header is told from data by the reader, too, unless all might be text.
+    return Style("csv", delimiter, None if header else False, encoding, nulls), columns
+
+
+def _encoding(data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(data)
+    except UnicodeDecodeError:
+        return FALLBACK
+    return UTF_8
+
+
+def _delimiter(text: bytes) -> str:
+    """The one that cuts most lines into the same number of cells, and into the most of them."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        widths = Counter(len(record) for record in _records(text[:FEW_BYTES], Csv(delimiter), FEW))
+        if not widths:
+            return 0.0, 0
+        width, count = max(widths.items(), key=lambda pair: (pair[1], pair[0]))
+        return (count / widths.total() if width > 1 else 0.0), width
+
+    return max(DELIMITERS, key=score)
+
+
+def _records(text: bytes, csv: Csv, most: int = MOST) -> list[list[str | None]]:
+    found = csv.split(text, True)
+    ends = found.ends[:most].tolist()
+    records = []
+    for start, end, bad in zip([0, *ends], ends, found.bad.tolist(), strict=False):
+        if not bad and text[start:end].strip():
+            cells = csv.cells(text[start:end])
+            records.append([None if not cell and not quoted else cell.decode() for cell, quoted in cells])
+    return records
+
+
+def _has_header(records: list[list[str | None]]) -> bool:
+    first = [cell or "" for cell in records[0]]
+    if (
+        any(cell and VALUE.fullmatch(cell) for cell in first)
+        or len(set(first)) < len(first)
+        or not any(first)
+    ):
+        return False
+    if len(records) == 1:
+        return True
+    types = [
+        type_of_texts([row[place] or "" for row in records[1:] if len(row) > place and row[place]])
+        for place in range(len(first))
+    ]
+    # Where all columns are text a header shows by its words coming nowhere else.
+    return any(kind != STRING for kind in types) or not any(
+        row[place] == first[place] for row in records[1:] for place in range(min(len(row), len(first)))
+    )
+
+
+def _names(record: list[str | None], label: str) -> list[str]:
+    names = [(cell or "").strip() for cell in record]
+    folded = Counter(name.casefold() for name in names if name)
+    for name in names:
+        if folded[name.casefold()] > 1:
+            raise AuroraError(f"{label}: the header names {name} twice; rename one of the two")
+    return names
+
+
+def _nulls(columns: Cells) -> tuple[str, ...]:
+    """Words without which a column of text would be one of numbers or times."""
+    found: dict[str, None] = {}
+    for cells in columns.values():
+        texts = [cell for cell in cells if cell is not None]
+        words = [word for word in NULLS if word in texts]
+        others = [text for text in texts if text not in words]
+        if words and others and type_of_texts(others) != STRING:
+            found.update(dict.fromkeys(words))
+    return tuple(found)

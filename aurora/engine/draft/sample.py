@@ -1,0 +1,127 @@
+"""What is in a file: its address with all that must be said about it, its schema, and its first rows."""
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.types import STRING
+from aurora.engine.draft.csv_style import read_style
+from aurora.engine.draft.json_fields import find_fields, read_objects
+from aurora.engine.draft.text_types import find_pattern, type_of_texts
+from aurora.engine.sources.address import check_source, open_source
+from aurora.engine.sources.address_text import read_address
+from aurora.engine.sources.csv_records import UTF_8
+from aurora.engine.sources.folder import list_files
+from aurora.engine.sources.lines import Style
+from aurora.engine.sources.source import Reject, Source
+from aurora.engine.sources.unpack import is_packed, open_packed
+from aurora.errors import AuroraError
+from aurora.network.stored import read_stored_schema
+
+__all__ = ["Sample", "guess_address", "look_at", "read_first"]
+
+BYTES, ROWS = 4 << 20, 10_000
+KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+KINDS |= {".parquet": "parquet", ".pq": "parquet"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`patterns` are those by which fields of text are times; `left_out` are fields that no type holds."""
+
+    address: str
+    schema: Schema
+    rows: pa.RecordBatch
+    rejects: tuple[Reject, ...] = ()
+    patterns: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+def look_at(given: str, rows: int = ROWS) -> Sample:
+    """The sample of a file, a folder or an address."""
+    address = guess_address(given)
+    check_source("file", address)
+    text = read_address("file", address)
+    if text.kind == "tcp" or text.is_pipe:
+        raise AuroraError(f"{given} cannot be looked at twice; put some of it into a file")
+    patterns: dict[str, str] = {}
+    left_out: list[str] = []
+    if text.kind in ("parquet", "sqlite"):
+        schema = read_stored_schema(address, text.place)
+    else:
+        first = _first_file(text.place)
+        data = _beginning(first)
+        if text.kind == "json":
+            fields, left_out = find_fields(read_objects(data, os.path.basename(first)))
+            schema = Schema.of(fields)
+        else:
+            style, columns = read_style(data, os.path.basename(first), text.style)
+            texts = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
+            schema = Schema.of({name: type_of_texts(own) for name, own in texts.items()})
+            found = {name: find_pattern(own) for name, own in texts.items() if schema[name] == STRING}
+            patterns = {name: pattern for name, pattern in found.items() if pattern is not None}
+            address = _with_style(text.place, style)
+    batch, rejects = read_first(address, schema, rows)
+    return Sample(address, schema, batch, rejects, patterns, tuple(left_out))
+
+
+def guess_address(given: str) -> str:
+    """The address of a path, by the ending of its name, or else by its first bytes; an address stays what it is."""
+    if given.partition(":")[0] in ("csv", "json", "parquet", "sqlite", "tcp"):
+        return given
+    if not os.path.exists(given) and "*" not in given:
+        raise AuroraError(f"there is no file {given}; check the path")
+    path = Path(_first_file(given))
+    ending = path.with_suffix("").suffix if is_packed(path.name) else path.suffix
+    kind = KINDS.get(ending.lower())
+    if kind is None:
+        start = _beginning(str(path))[:100].lstrip()
+        kind = "parquet" if start.startswith(b"PAR1") else "json" if start.startswith((b"{", b"[")) else "csv"
+    return f"{kind}:{given}"
+
+
+def read_first(address: str, schema: Schema, rows: int) -> tuple[pa.RecordBatch, tuple[Reject, ...]]:
+    """The first rows as a run would read them, and what it would reject among them."""
+    with tempfile.TemporaryDirectory(prefix="aurora-look-") as folder:
+        source: Source
+        source, _ = open_source("file", address, schema, False, Path(folder))
+        start = source.begin()
+        pieces = source.pieces(start, source.advance(start, rows), 1)
+        portions = [piece.read(schema) for piece in pieces]
+    empty = pa.RecordBatch.from_pylist([], schema.arrow())
+    found = pa.concat_batches([empty, *(portion.rows for portion in portions)])
+    return found, tuple(reject for portion in portions for reject in portion.rejects)
+
+
+def _first_file(place: str) -> str:
+    if "*" not in place and not os.path.isdir(place):
+        return place
+    files = list_files(place)
+    if not files:
+        raise AuroraError(f"{place} has no files; check the path")
+    return files[0]
+
+
+def _beginning(path: str) -> bytes:
+    """The first bytes, up to the end of a line where there are more."""
+    try:
+        with open_packed(path) as file:
+            data = file.read(BYTES)
+    except (OSError, EOFError) as fault:
+        raise AuroraError(f"{path} cannot be read: {str(fault).splitlines()[0]}") from None
+    if len(data) < BYTES:
+        return data
+    return data[: data.rfind(b"\n") + 1] or data
+
+
+def _with_style(place: str, style: Style) -> str:
+    delimiter = "tab" if style.delimiter == "\t" else style.delimiter
+    options = [] if style.delimiter == "," else [f"delimiter={delimiter}"]
+    options += [] if style.header is None else [f"header={'yes' if style.header else 'no'}"]
+    options += [f"null={','.join(style.nulls)}"] if style.nulls else []
+    options += [] if style.encoding == UTF_8 else [f"encoding={style.encoding}"]
+    return f"csv:{place}" + ("?" + "&".join(options) if options else "")

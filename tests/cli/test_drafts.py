@@ -1,0 +1,81 @@
+"""`aurora draft` and `aurora show`: what they print, and their faults in one line."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from aurora.cli.commands import app
+from aurora.errors import AuroraError
+
+
+def called(*words: str) -> Result:
+    return CliRunner().invoke(app, [*words], catch_exceptions=False)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text("k,t,v\na,2026-11-16T07:00:00Z,1\nb,2026-11-16T07:00:30Z,\n")
+    return tmp_path
+
+
+def test_a_draft_goes_to_the_terminal_or_to_a_file(desk: Path) -> None:
+    told = called("draft", "r.csv")
+    assert told.exit_code == 0 and told.stdout.startswith("# A first network for r.csv")
+    assert told.stderr.splitlines() == [
+        "to keep it: aurora draft r.csv --out r.yaml",
+        "to run it:  aurora run r.yaml --source r=csv:r.csv --sink per_minute=console",
+    ]
+    kept = called("draft", "r.csv", "--out", "first.yaml")
+    assert kept.stdout == "" and (desk / "first.yaml").read_text() == told.stdout
+    assert kept.stderr.splitlines() == [
+        "to run it:  aurora run first.yaml --source r=csv:r.csv --sink per_minute=console"
+    ]
+    with pytest.raises(AuroraError, match=r"first.yaml is there already"):
+        called("draft", "r.csv", "--out", "first.yaml")
+    assert called("check", "first.yaml").exit_code == 0
+
+
+def test_rejects_among_the_first_lines_are_told(desk: Path) -> None:
+    (desk / "s.csv").write_text("k,v\na,1\nb\nc,2\n")
+    assert called("show", "s.csv").stderr == "1 line cannot be read so; line 3: expected 2 fields, found 1\n"
+
+
+def test_rows_of_a_file(desk: Path) -> None:
+    assert called("show", "r.csv").stdout.splitlines() == [
+        "k       t                         v",
+        "string  timestamp            bigint",
+        "a       2026-11-16 07:00:00       1",
+        "b       2026-11-16 07:00:30",
+    ]
+    assert (
+        called("show", "r.csv", "--rows", "1", "--format", "csv").stdout == "k,t,v\na,2026-11-16 07:00:00,1\n"
+    )
+    (desk / "j.jsonl").write_text('{"a": [1, 2], "b": "[x]"}\n')
+    assert called("show", "j.jsonl").stdout.splitlines()[-1] == "[1, 2]         [x]"
+
+
+def test_rows_of_a_stream(desk: Path) -> None:
+    (desk / "n.yaml").write_text(called("draft", "r.csv").stdout)
+    both = called("show", "n.yaml", "--source", "r=csv:r.csv", "--format", "csv")
+    assert both.stdout == "k,t,n,avg_v\na,2026-11-16 07:00:00,1,1.0\nb,2026-11-16 07:00:00,1,\n"
+    assert (
+        called("show", "n.yaml", "r", "--source", "r=csv:r.csv", "--rows", "1").stdout.splitlines()[-1]
+        == ".. 1 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["show", "r.csv", "k"], "r.csv is a file: a stream and --source go with a network"),
+        (["show", "r.csv", "--format", "xml"], "--format xml: write table, csv or json"),
+        (["show", "nothing.csv"], "there is no file nothing.csv"),
+        (["draft", "nothing.csv"], "there is no file nothing.csv"),
+        (["show", "nothing.yaml"], "cannot read network nothing.yaml"),
+    ],
+)
+def test_faults(desk: Path, words: list[str], told: str) -> None:
+    with pytest.raises(AuroraError, match=told):
+        called(*words)

@@ -1,0 +1,217 @@
+"""A drafted network reads every row of its file and counts it."""
+
+import csv
+import datetime as dt
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora import AuroraError, from_text
+from aurora.engine.draft.look import first_rows
+from aurora.engine.draft.propose import Draft, propose
+from aurora.engine.draft.sample import Sample, guess_address, look_at
+from aurora.engine.draft.text_types import PATTERNS, find_pattern
+
+START = dt.datetime(2026, 11, 16, 7, 0, tzinfo=dt.UTC)
+
+
+def drafted(path: Path) -> tuple[Sample, Draft]:
+    sample = look_at(str(path))
+    return sample, propose(sample)
+
+
+def counted(sample: Sample, draft: Draft) -> list[dict[str, Any]]:
+    found = first_rows(from_text(draft.text), draft.output, {draft.name: sample.address}, 10**6)
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
+
+
+TIMES: dict[str, Any] = {
+    "iso": lambda moment: moment.isoformat(),
+    "zone": lambda moment: moment.astimezone(dt.timezone(dt.timedelta(hours=1))).isoformat(),
+    "plain": lambda moment: moment.strftime("%Y-%m-%d %H:%M:%S"),
+    "german": lambda moment: moment.strftime("%d.%m.%Y %H:%M:%S"),
+    "american": lambda moment: moment.strftime("%m/%d/%Y %H:%M"),
+    "seconds": lambda moment: str(int(moment.timestamp())),
+    "millis": lambda moment: str(int(moment.timestamp() * 1000)),
+    "day": lambda moment: moment.strftime("%Y-%m-%d"),
+    "none": lambda moment: "x",
+}
+COLUMNS: dict[str, Any] = {
+    "whole": st.integers(-(10**6), 10**6).map(str),
+    "fraction": st.floats(-1e6, 1e6).map(str),
+    "truth": st.sampled_from(["true", "False"]),
+    "word": st.sampled_from(["a", "b c", 'say "so"', "é", "x;y,z|w"]),
+    "code": st.sampled_from(["007", "0815"]),
+    "maybe": st.sampled_from(["1", "2.5", "NA", ""]),
+    "empty": st.just(""),
+}
+
+
+@st.composite
+def files(draw: Any) -> tuple[bytes, int, str]:
+    kinds = draw(st.lists(st.sampled_from(list(COLUMNS)), min_size=1, max_size=4, unique=True))
+    time = draw(st.sampled_from(list(TIMES)))
+    rows = draw(st.integers(2, 12))
+    seconds = draw(st.lists(st.integers(0, 500), min_size=rows, max_size=rows))
+    text = io.StringIO()
+    writer = csv.writer(
+        text, delimiter=draw(st.sampled_from(",;\t|")), lineterminator=draw(st.sampled_from(["\n", "\r\n"]))
+    )
+    header = draw(st.booleans()) or "word" in kinds or time == "none"
+    if header:
+        writer.writerow(["time", *kinds])
+    for second in seconds:
+        moment = START + dt.timedelta(seconds=60 * second if time == "american" else second)
+        writer.writerow([TIMES[time](moment), *(draw(COLUMNS[kind]) for kind in kinds)])
+    encoding = draw(st.sampled_from(["utf-8", "cp1252", "utf-16"]))
+    return text.getvalue().encode(encoding), rows, time
+
+
+@given(files())
+def test_every_row_of_a_csv_file_is_counted(
+    tmp_path_factory: pytest.TempPathFactory, file: tuple[bytes, int, str]
+) -> None:
+    data, rows, _ = file
+    path = tmp_path_factory.mktemp("draft") / "in.csv"
+    path.write_bytes(data)
+    sample, draft = drafted(path)
+    assert sample.rows.num_rows == rows and sample.rejects == ()
+    assert sum(row["n"] for row in counted(sample, draft)) == rows, draft.text
+
+
+@pytest.mark.parametrize("time", ["iso", "zone", "plain", "german", "seconds", "millis"])
+def test_what_a_time_is(tmp_path: Path, time: str) -> None:
+    path = tmp_path / "readings.csv"
+    moments = [START, START + dt.timedelta(seconds=90), START + dt.timedelta(seconds=30)]
+    rows = [f"{'ab'[i % 2]},{TIMES[time](moment)},{i}.5" for i, moment in enumerate(moments)]
+    path.write_text("\n".join(["room,ts,heat", *rows]))
+    sample, draft = drafted(path)
+    network = from_text(draft.text).checked()
+    field = network.boxes["per_minute"].operator.order.on  # type: ignore[attr-defined]
+    assert [(row["room"], row[field].minute, row["avg_heat"]) for row in counted(sample, draft)] == [
+        ("a", 0, 1.5),
+        ("b", 1, 1.5),
+    ]
+    assert "slack: 1m" in draft.text
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    lines = [
+        {
+            "user": "ann",
+            "at": "2026-11-16T07:00:00Z",
+            "tags": ["a"],
+            "geo": {"x": 1, "none": None},
+            "mixed": 1,
+        },
+        {
+            "user": "bob",
+            "at": "2026-11-16T07:01:00Z",
+            "tags": [],
+            "geo": {"x": 2.5},
+            "mixed": "x",
+            "null": None,
+        },
+    ]
+    path = tmp_path / "clicks.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, [*lines, *lines])).encode()))
+    sample, draft = drafted(path)
+    assert str(sample.schema) == "user string, at timestamp, tags array<string>, geo struct<x: double>"
+    assert sample.left_out == ("mixed", "null")
+    assert "# Left out, because they are null or of several types: mixed, null." in draft.text
+    assert [row["n"] for row in counted(sample, draft)] == [2, 2]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    moments = pa.array([START, START], pa.timestamp("ms", "UTC"))
+    pyarrow.parquet.write_table(pa.table({"when": moments, "k": ["a", "a"]}), tmp_path / "t.parquet")
+    sample, draft = drafted(tmp_path / "t.parquet")
+    assert [row["n"] for row in counted(sample, draft)] == [2]
+
+
+def test_kinds_of_files(tmp_path: Path) -> None:
+    for name, data, kind in [
+        ("a.csv", b"", "csv"),
+        ("a.CSV", b"", "csv"),
+        ("a.ndjson", b"", "json"),
+        ("log", b'{"a": 1}', "json"),
+        ("notes", b"a,b", "csv"),
+        ("a.json.gz", gzip.compress(b""), "json"),
+        ("data", b"PAR1", "parquet"),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        assert guess_address(str(tmp_path / name)) == f"{kind}:{tmp_path / name}"
+    assert guess_address("csv:x?header=no") == "csv:x?header=no"
+
+
+def test_what_cannot_be_drafted(tmp_path: Path) -> None:
+    for name, data, told in [
+        ("a.csv", b"", "a.csv has no rows"),
+        ("b.csv", b"a,A\n1,2\n", "the header names a twice; rename one of the two"),
+        ("a.json", b'[\n{"a": 1}]', "is one list: write an object a line"),
+        ("b.json", b"1\n", "has no objects, one a line"),
+        ("a.parquet", b"nope", "cannot be read as Parquet"),
+        ("a.csv.gz", b"nope", "cannot be read"),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(AuroraError, match=told):
+            look_at(str(tmp_path / name))
+    with pytest.raises(AuroraError, match="there is no file"):
+        look_at(str(tmp_path / "nothing.csv"))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_of_times_are_found(pattern: str) -> None:
+    from aurora.algebra.expressions import Expression
+    from aurora.algebra.tuples.schema import Schema
+
+    schema = Schema.parse("t timestamp")
+    moments = pa.record_batch({"t": pa.array([START, START + dt.timedelta(days=13, hours=8)], schema["t"])})
+    texts = Expression.parse(f"date_format(t, '{pattern}')", schema).evaluate(moments).to_pylist()
+    found = find_pattern(texts)
+    assert found is not None
+    read = Schema.parse("x string")
+    column = pa.record_batch({"x": texts})
+    one, other = (
+        Expression.parse(f"to_timestamp(x, '{own}')", read).evaluate(column) for own in (found, pattern)
+    )
+    assert one == other
+
+
+def test_any_stream_is_shown(tmp_path: Path) -> None:
+    text = """
+inputs:
+  r: {schema: "a int, b int"}
+  names: {schema: "a int, name string", static: true}
+boxes:
+  big: {filter: ["b > 1"], from: r}
+  named: {join: "left.a = right.a", left: big, right: names}
+outputs:
+  shown: {from: named}
+"""
+    (tmp_path / "r.csv").write_text("a,b\n1,1\n2,2\n1,3\n")
+    (tmp_path / "n.csv").write_text("a,name\n1,ann\n")
+    sources = {"r": f"csv:{tmp_path}/r.csv", "names": f"csv:{tmp_path}/n.csv"}
+    for stream, sample, wanted in [
+        ("r", 2, [(1, 1), (2, 2)]),
+        ("big", 9, [(2, 2), (1, 3)]),
+        ("big.rest", 9, [(1, 1)]),
+        ("named", 9, [(1, 3)]),
+        ("shown", 9, [(1, 3)]),
+        ("shown", 1, []),
+    ]:
+        found = first_rows(from_text(text), stream, sources, sample)
+        assert [(row["a"], row["b"]) for row in found.to_pylist()] == wanted
+    with pytest.raises(AuroraError, match=r"there is no stream bog \(did you mean big\?\)"):
+        first_rows(from_text(text), "bog", sources, 1)
+    with pytest.raises(AuroraError, match="input names has no source; add --source names=csv:PATH"):
+        first_rows(from_text(text), "named", {"r": sources["r"]}, 1)
