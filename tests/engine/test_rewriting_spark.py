@@ -1,59 +1,36 @@
 """Boxes that change places while a network runs on Spark: nothing of it is seen in the rows, not even after a kill."""
 
+import os
+import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import Memory, Network, Settings
+from aurora import Memory, Network, Settings, start
+from aurora.algebra.moving import arrange_chain
 from aurora.engine.controls import Rewrites
-from aurora.engine.plan import Plan
+from aurora.engine.narrowing import insert_projections
+from aurora.engine.plan import plan_network
+from aurora.engine.rewriting import find_chains
 from aurora.engine.spark_run import start_run
-from aurora.engine.statistics import BatchReport, Change
-from tests.engine.chains import SCHEMA, network_of
+from aurora.engine.statistics import BatchReport
+from tests.engine.processes import committed, kill, wait_for
+from tests.engine.restless import ORDERS, Restless, network, write_rows
 
-# A chain where tuples are read, a state, and a chain behind it in a stage of its own.
-BOXES = """
-  up: {map: {g: g, T: T, v: v, w: "upper(w)"}, from: r}
-  odd: {filter: ["v % 2 = 1"], from: up}
-  few: {filter: ["T % 3 = 0", "T % 3 = 1"], from: odd.rest}
-  sorted: {bsort: {}, from: few.2, order: {on: T, slack: 2, group_by: [g]}}
-  more: {map: {g: g, T: T, u: "v + 1"}, from: sorted}
-  some: {filter: ["u > 3"], from: more}
-  z: {aggregate: {s: sum(u)}, from: some, order: {on: T, slack: 3, group_by: [g]}, size: 4}"""
-FIRST, SECOND = ("up", "odd", "few"), ("more", "some")
-ORDERS: list[Rewrites] = [
-    (),
-    (("few", "odd", "up"), ("some", "more")),
-    (("odd", "up", "few"),),
-    (FIRST, SECOND),
-    (("some", "more"), ("odd", "few", "up")),
-]
-ROWS = [{"g": i % 3, "T": i // 2 + i % 3, "v": i * 7 % 11, "w": "abc"[i % 3]} for i in range(160)]
-
-
-class Restless:
-    """Asks for another order after each batch."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.changes: tuple[Change, ...] = ()
-
-    def advise(self, report: BatchReport) -> Rewrites:
-        self.changes = (*self.changes, Change(report.batch, "another order", "restless"))
-        return ORDERS[(report.batch + 1) % len(ORDERS)]
-
-
-def network() -> Network:
-    return network_of(BOXES).checked()
+# So many times a run is killed; more by hand.
+KILLS = int(os.environ.get("AURORA_KILLS", "2"))
 
 
 def go(
     tmp_path: Path, name: str, settings: Settings, adviser: Any = None, until: int | None = None
 ) -> list[BatchReport]:
     seen: list[BatchReport] = []
-    sources = {"r": Memory.of(SCHEMA, ROWS), "table": f"csv:{tmp_path}/none.csv"}
     place = {"out": f"csv:{tmp_path}/{name}.csv"}
+    sources = write_rows(tmp_path, 160)
     with start_run(network(), sources, place, settings, seen.append, adviser=adviser) as run:
         for report in run.batches():
             if report.batch == until:
@@ -64,7 +41,6 @@ def go(
 @pytest.fixture
 def whole(spark: SparkSession, tmp_path: Path) -> bytes:
     """What comes out where nothing changes."""
-    (tmp_path / "none.csv").write_text("g,name\n")
     go(tmp_path, "whole", Settings(partitions=2))
     return (tmp_path / "whole.csv").read_bytes()
 
@@ -92,11 +68,72 @@ def test_rows_are_the_same_and_a_batch_that_is_run_again_has_its_own_order(
     assert (again[0].batch, again[0].controls, again[0].rows) == (last.batch, last.controls, last.rows)
     assert again[1].controls.rewrites == ()
     assert again[-1].end and (tmp_path / "out.csv").read_bytes() == whole
-    boxes = {name: (box.taken, box.given.get("2")) for name, box in again[-2].work.boxes.items()}
-    assert set(boxes) == {"up", "odd", "few", "sorted", "more", "some", "z"}
+    assert set(again[-2].work.boxes) == {"up", "odd", "few", "few:2", "sorted", "more", "some", "z"}
+
+
+def test_the_orders_are_possible() -> None:
+    """So that nothing is passed over in silence."""
+    plan = plan_network(insert_projections(network()))
+    orders = {frozenset(chain.names): chain for chain in find_chains(plan)}
+    for rewrites in ORDERS:
+        assert all(arrange_chain(orders[frozenset(order)], order) for order in rewrites)
 
 
 def test_nothing_is_rearranged_where_the_settings_forbid_it(whole: bytes, tmp_path: Path) -> None:
     seen = go(tmp_path, "out", Settings(batch=40, partitions=2, optimise=False), Restless)
     assert {report.controls.rewrites for report in seen} == {()}
     assert (tmp_path / "out.csv").read_bytes() == whole
+
+
+def test_a_run_that_is_killed_again_and_again(spark: SparkSession, tmp_path: Path) -> None:
+    """At random moments, in batches of every order; each time it goes on with the order that its batch had."""
+    chance, count, checkpoint = random.Random(KILLS), 200 + 100 * KILLS, tmp_path / "checkpoint"
+    sources = write_rows(tmp_path, count)
+
+    def begin() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.engine.restless", str(tmp_path)]
+        log = (tmp_path / "log").open("ab")
+        return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    for _ in range(KILLS):
+        process, before = begin(), committed(checkpoint)
+        reached = before + chance.randrange(1, 8)
+        wait_for(process, lambda reached=reached: committed(checkpoint) >= reached)  # type: ignore[misc]
+        # Somewhere in the batch that follows.
+        for _ in range(chance.randrange(30)):
+            committed(checkpoint)
+        kill(process)
+    assert begin().wait() == 0, (tmp_path / "log").read_text()
+    with start_run(network(), sources, {"out": f"csv:{tmp_path}/whole.csv"}, Settings(partitions=2)) as run:
+        run.wait()
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def costly() -> Network:
+    """A map that costs much, and behind it a filter that drops nearly all."""
+    made = Network("costly")
+    rows = made.input("r", "a int, w string")
+    slow = rows.map({"a": "a", "w": "regexp_replace(w, '[aeiou]+', '-')"}, name="slow")
+    made.output("out", slow.filter("a % 1000 = 0", name="few"))
+    return made
+
+
+def test_a_network_rearranges_itself_by_what_it_measures(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"a": i, "w": "a quick brown fox jumps over the lazy dog"} for i in range(20_000)]
+    source = {"r": Memory.of("a int, w string", rows * 10)}
+    found: list[Any] = []
+    orders: list[Rewrites] = []
+    sink = {"out": lambda batch: found.extend(batch.to_pylist())}
+    settings = Settings(batch=20_000, partitions=1)
+    with start(
+        costly(), source, sink, settings, lambda report: orders.append(report.controls.rewrites)
+    ) as run:
+        run.wait()
+        (change,) = run.status()["changes"]
+    assert (
+        found
+        == [{"a": i, "w": "- q-ck br-wn f-x j-mps -v-r th- l-zy d-g"} for i in range(0, 20_000, 1000)] * 10
+    )
+    assert orders[0] == () and orders[-1] == (("few", "slow"),)
+    assert orders.index((("few", "slow"),)) == change["batch"]
+    assert change["what"] == "few and slow work in this order" and "few gives 0.1%" in change["why"]
