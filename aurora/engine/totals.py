@@ -12,7 +12,7 @@ from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor
 from aurora.errors import AuroraError
 
-__all__ = ["Totals"]
+__all__ = ["SUMS", "Totals"]
 
 SUMS = ("rows", "taken", "given", "nanoseconds")
 

@@ -13,7 +13,7 @@ from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.locks import Locks, is_held
 from aurora.engine.statistics import sum_up
-from aurora.engine.totals import Totals
+from aurora.engine.totals import SUMS, Totals
 from aurora.errors import AuroraError
 from aurora.history.status import describe_run
 
@@ -168,9 +168,18 @@ class Home:
         try:
             found: dict[str, Any] = json.loads(self._status.read_text())
         except FileNotFoundError:
-            totals = Totals.load(self.checkpoint / "committed.json") or Totals()
-            found = describe_run(sum_up(totals), list(totals.taken), dict.fromkeys(totals.rows), {}, {})
+            found = self._describe_totals()
         return {**found, "state": "starting" if self.is_starting else "stopped"}
+
+    def _describe_totals(self) -> dict[str, Any]:
+        """What the checkpoints of the network, in one part or two, say."""
+        totals = Totals.load(self.checkpoint / "committed.json") or Totals()
+        later = Totals.load(self.deferred / "checkpoint" / "committed.json") or Totals()
+        for name in SUMS:
+            getattr(totals, name).update(getattr(later, name))
+        boxes = [name for name, taken in totals.taken.items() if taken and not name.startswith("#")]
+        outputs = [name for name in totals.rows if not name.startswith("#")]
+        return describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""
