@@ -62,7 +62,7 @@ class Adapting:
                 self.turns.note(report)
             if self.shedder is not None:
                 self.shedder.take(report)
-                if self._parts is not None:
+                if self._parts is not None and self.shedder.inputs:
                     self._set_drops(self.shedder.decide(self.figures(), find_late(report)).drops)
             if watch is not None:
                 watch(report)

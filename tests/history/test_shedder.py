@@ -1,0 +1,99 @@
+"""When load is shed, by how much, and when that ends; what was shed is counted for the outputs behind."""
+
+import logging
+
+import pytest
+
+from aurora import from_text
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.engine.controls import Controls
+from aurora.engine.drops import WHOLE, Drop
+from aurora.engine.statistics import BatchReport
+from aurora.engine.work import Work
+from aurora.history.shedder import Shedder
+from aurora.network.network import Network
+
+TEXT = """
+network: sheds
+inputs: {r: {schema: "k int, v double"}}
+boxes:
+  high: {filter: ["v > 0.9"], from: r}
+  score: {map: {k: k, w: v}, from: high.rest}
+outputs:
+  alarms: {from: high, qos: {latency: [[0, 1], [2, 1], [5, 0]], delivered: [[100, 1], [0, 0]]}}
+  scores: {from: score, qos: {latency: [[0, 1], [2, 1], [5, 0]], value: {of: w, graph: [[0, 0], [0.5, 1]]}}}
+"""
+
+
+def make_figures(rate: float, waiting: int = 0, growth: float = 0.0, saved: float = 0.0) -> Figures:
+    boxes = {
+        "high": BoxFigures(1e-6, {"1": 0.1, "rest": 0.9}, rate),
+        "score": BoxFigures(10e-6 - saved, {"1": 1.0}, 0.9 * rate),
+    }
+    return Figures(
+        boxes, {"r": InputFigures(rate, 1e-6, waiting, growth, True)}, fixed=0.2, per_row=2e-6, cores=2
+    )
+
+
+def make_shedder(network: Network | None = None, semantic: bool = True) -> Shedder:
+    network = network or from_text(TEXT)
+    shedder = Shedder(network, {name: output.port for name, output in network.outputs.items()}, semantic)
+    shedder.inputs = {"r"}
+    return shedder
+
+
+def report(work: Work, drops: tuple[Drop, ...] = ()) -> BatchReport:
+    return BatchReport(1, {}, 0, 0, {}, {}, 1.0, False, Controls(drops=drops), work=work)
+
+
+def test_load_is_shed_only_while_there_is_too_much(caplog: pytest.LogCaptureFixture) -> None:
+    shedder = make_shedder(semantic=False)
+    with caplog.at_level(logging.WARNING, "aurora"):
+        assert not shedder.decide(make_figures(50_000), 0.5).drops
+        # Late alone is not overload: a slow batch, or a short zone.
+        assert not shedder.decide(make_figures(50_000), 9.0).drops
+        busy = shedder.decide(make_figures(120_000, 600_000, 60_000), 5.0)
+        assert {drop.stream for drop in busy.drops} <= {"r", "high.rest", "high.1"} and busy.drops
+        assert sum(busy.shares.values()) > 0.2
+        still = shedder.decide(make_figures(150_000, 1000, 0.0), 0.8)
+        assert still.drops, "it goes on as long as all that comes could not be done"
+        assert not shedder.decide(make_figures(40_000, 0, 0.0), 0.5).drops
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith("overload: load is shed: ") and "% of " in caplog.messages[0]
+    assert caplog.messages[1] == "the overload is over: nothing is shed any more"
+
+
+def test_what_waits_in_a_file_is_not_shed() -> None:
+    shedder = make_shedder()
+    shedder.inputs = set()
+    assert not shedder.decide(make_figures(120_000, 600_000, 60_000), 5.0).drops
+
+
+def test_an_output_without_a_graph_keeps_all_above_it_whole() -> None:
+    network = from_text(TEXT.replace(", delivered: [[100, 1], [0, 0]]", ""))
+    found = make_shedder(network).decide(make_figures(120_000, 600_000, 60_000), 5.0)
+    assert {drop.stream for drop in found.drops} == {"high.rest"}
+    plain = TEXT.replace(", delivered: [[100, 1], [0, 0]]", "").replace(
+        ", value: {of: w, graph: [[0, 0], [0.5, 1]]}", ""
+    )
+    assert not make_shedder(from_text(plain)).needed
+
+
+def test_values_that_are_worth_least_go_first() -> None:
+    shedder = make_shedder()
+    counts = [0, *[10] * 8, 100]
+    shedder.take(report(Work(values={"scores": counts})))
+    found = shedder.decide(make_figures(110_000, 300_000, 40_000), 5.0)
+    by_value = [drop for drop in found.drops if drop.where is not None]
+    assert by_value and by_value[0].stream == "high.rest" and "`v` >= 0.0D" in str(by_value[0].where)
+    assert found.delivered["scores"] > found.kept["scores"]
+    # What is left out is not seen any more, and still known.
+    before = shedder._histograms["scores"]
+    shedder.take(report(Work(values={"scores": [0] * 9 + [100]}), found.drops))
+    assert shedder._histograms["scores"] == before
+
+
+def test_what_was_shed_is_counted_for_every_output_behind() -> None:
+    shedder = make_shedder()
+    shedder.take(report(Work(shed={"r": 5, "high.rest": 7}), (Drop("r", WHOLE),)))
+    assert shedder.shed == {"alarms": 5, "scores": 12}
