@@ -90,7 +90,7 @@ def run_live(network: Network, path: Path, rate: float, seconds: float, folder: 
         if seen[-1][0] - seen[0][0] >= seconds:
             stop.set()
 
-    sinks = {"out": f"csv:{folder / 'live.csv'}"}
+    sinks = {"out": f"csv:{folder / 'out.csv'}"}
     run(network, {"r": Paced(f"csv:{path}", rate)}, sinks, Settings(fresh=True), watch, stop)
     moments, rows, waiting = (np.array(column, np.float64) for column in zip(*seen, strict=True))
     late = moments >= moments[0] + WARM * (moments[-1] - moments[0])

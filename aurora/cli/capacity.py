@@ -12,6 +12,7 @@ from rich.table import Table
 from aurora.adapt.capacity import Capacity, check_rates, plan_capacity
 from aurora.adapt.figures import Figures
 from aurora.cli.bindings import read_bindings
+from aurora.cli.interrupts import stoppable
 from aurora.cli.networks import NetworkFile
 from aurora.cli.progress import RunWatch
 from aurora.engine.settings import cores_of
@@ -19,6 +20,7 @@ from aurora.errors import AuroraError
 from aurora.history.catalog import read_figures
 from aurora.history.home import Home
 from aurora.history.sampling import measure_sample
+from aurora.network.network import Network
 from aurora.network.text import read_network
 
 __all__ = ["capacity"]
@@ -70,8 +72,7 @@ def capacity(
     if home is not None:
         figures = read_figures(Home.of(home))
     else:
-        with RunWatch() as watch:
-            figures = measure_sample(read, read_bindings(sample or [], "sample"), watch=watch)
+        figures = _measure(read, read_bindings(sample or [], "sample"))
     found = plan_capacity(read, figures, rates, cores or cores_of(None), headroom)
     if as_json:
         print(json.dumps(_describe(found, figures)))
@@ -79,6 +80,15 @@ def capacity(
         _show(found, figures)
     if not found.fits:
         raise typer.Exit(1)
+
+
+def _measure(network: Network, sample: dict[str, str]) -> Figures:
+    with stoppable() as stop:
+        with RunWatch() as watch:
+            figures = measure_sample(network, sample, watch=watch, stop=stop)
+        if stop.is_set():
+            raise KeyboardInterrupt
+    return figures
 
 
 def _number(name: str, text: str) -> float:

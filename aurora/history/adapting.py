@@ -1,9 +1,7 @@
 """What a running network does about its load: figures after every batch, whose turn it is, and what is shed."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 
-from aurora.adapt.averages import Averages
 from aurora.adapt.deferral import Split
 from aurora.adapt.figures import Figures
 from aurora.adapt.shedding import Shedding
@@ -42,7 +40,6 @@ class Adapting:
         graphs = {name: output.qos for name, output in network.outputs.items()}
         self.catalog = Catalog(home, graphs, settings.fresh)
         self._parts: Parts | None = None
-        self._averages = Averages()
 
     def begin(self, main: SparkRun, deferred: Deferred | None) -> Parts:
         """From now on the controls follow."""
@@ -71,15 +68,13 @@ class Adapting:
 
     def watch_later(self, report: BatchReport) -> None:
         """Of the part that may wait."""
-        self._averages = self._averages.add(report)
+        self.catalog.take_later(report)
         if self.shedder is not None:
             self.shedder.take(report)
 
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
         """Those of all parts."""
-        found = self.catalog.figures(latency)
-        later = self._averages.figures(found.cores)
-        return replace(found, boxes={**found.boxes, **later.boxes})
+        return self.catalog.figures(latency)
 
     @property
     def shedding(self) -> Shedding:

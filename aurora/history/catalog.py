@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -25,7 +26,7 @@ EVERY = 5.0
 
 
 class Catalog:
-    """Called with each batch. Without a home the figures last as long as the run.
+    """Called with each batch, also of the part that may wait. Without a home the figures last as long as the run.
 
     `graphs` are those of the outputs; `cores`, the `live` inputs and the `most` rows of a batch are known once the
     network runs.
@@ -45,7 +46,10 @@ class Catalog:
         self.cores, self.most = 1, math.inf
         self.live: Collection[str] = ()
         self.averages = Averages() if home is None or fresh else read_averages(home)
+        self._later = Averages()
         self._noticed = Noticed()
+        # The parts of a network are called by threads of their own.
+        self._noticing = threading.Lock()
         # The moment at which the seconds of the run began, and the one of the last note.
         self._began = self._saved = clock()
 
@@ -57,20 +61,30 @@ class Catalog:
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
         """As they are now; the latency of the outputs is measured by the run."""
         found = self.averages.figures(self.cores, self._clock() - self._began, self.live, latency)
-        return replace(found, most=self.most, longest=self._longest)
+        boxes = {**found.boxes, **self._later.figures(self.cores).boxes}
+        return replace(found, boxes=boxes, most=self.most, longest=self._longest)
 
     def take(self, report: BatchReport) -> None:
         self._began = self._clock() - report.seconds
         self.averages = self.averages.add(report)
-        delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
-        # Stored files come in the longest trains: what waits in them is not late.
-        graphs = self._graphs if self.live else {}
-        looks = look_at(self.averages.figures(self.cores, live=self.live), graphs, delays)
-        self._noticed = notice(self._noticed, looks)
-        for text in self._noticed.told:
-            logging.getLogger("aurora").warning(text)
+        self._look(report, self.averages.figures(self.cores, live=self.live))
         if self._clock() - self._saved >= EVERY:
             self.save()
+
+    def take_later(self, report: BatchReport) -> None:
+        """A batch of the part that may wait; what it reads is not the network's input."""
+        self._later = self._later.add(report)
+        self._look(report, Figures())
+
+    def _look(self, report: BatchReport, figures: Figures) -> None:
+        delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
+        # Stored files come in the longest trains: what waits in them is not late.
+        looks = look_at(figures, self._graphs if self.live else {}, delays)
+        with self._noticing:
+            self._noticed = notice(self._noticed, looks)
+            told = self._noticed.told
+        for text in told:
+            logging.getLogger("aurora").warning(text)
 
     def save(self) -> None:
         """Notes the averages for the next run; figures are not worth a fault."""
@@ -78,7 +92,8 @@ class Catalog:
         if self._home is not None:
             with suppress(OSError):
                 most = None if math.isinf(self.most) else self.most
-                noted = {**self.averages.to_json(), "cores": self.cores, "most": most}
+                both = replace(self.averages, boxes={**self.averages.boxes, **self._later.boxes})
+                noted = {**both.to_json(), "cores": self.cores, "most": most}
                 replace_text(self._home.catalog, json.dumps(noted))
 
 

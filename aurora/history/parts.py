@@ -17,7 +17,7 @@ from aurora.history.deferred import Deferred
 from aurora.network.network import Network
 from aurora.network.qos import Graph
 
-__all__ = ["Parts", "Turns", "find_late"]
+__all__ = ["Either", "Parts", "Turns", "find_late"]
 
 # Between two looks at whose turn it is, in seconds, while no batch ends.
 TICK = 0.25
@@ -27,7 +27,7 @@ IDLE = 1.0
 BOUND = 32
 
 
-class _Either:
+class Either:
     """Set when one of several is."""
 
     def __init__(self, *stops: Stop | None) -> None:
@@ -100,7 +100,7 @@ class Parts:
         """Until the input has ended, or `stop` is set; what waits at the arcs is left."""
         if self.deferred is None:
             return self.main.wait(stop)
-        return self.main.wait(_Either(stop, self.deferred.failed))
+        return self.main.wait(Either(stop, self.deferred.failed))
 
     def wait_for_later(self, stop: Stop | None) -> None:
         """Until what waits at the arcs, which have ended, is worked through."""

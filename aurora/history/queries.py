@@ -12,7 +12,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.paths import Read, Written, check_places
 from aurora.engine.settings import Settings
 from aurora.engine.sinks.address import open_sink
-from aurora.engine.spark_run import SparkRun
+from aurora.engine.spark_run import SparkRun, Stop
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote, check_name
 from aurora.history.point_source import reader_name
@@ -125,7 +125,7 @@ class Queries:
             found[name] = QueryStatus("failed", points, 0, 0, {}, note.sinks, note.since, fault)
         return found
 
-    def wait(self, stop: threading.Event | None = None) -> None:
+    def wait(self, stop: Stop | None = None) -> None:
         """Until all have worked through points that have ended, or failed."""
         while (query := self._unfinished()) is not None and not (stop is not None and stop.is_set()):
             query.wait(stop)

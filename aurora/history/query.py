@@ -13,7 +13,7 @@ from aurora.engine.durable import AGAIN
 from aurora.engine.settings import Settings
 from aurora.engine.sources.memory import Memory
 from aurora.engine.spark.session import QUERY_POOL
-from aurora.engine.spark_run import SparkRun, start_run
+from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.errors import AuroraError
 from aurora.history.aligned import AlignedPoint, Together
 from aurora.history.home import Home, QueryNote
@@ -108,7 +108,7 @@ class AttachedQuery:
         """Whether it has ended, failed or been stopped."""
         return self._told.is_set()
 
-    def wait(self, stop: threading.Event | None = None) -> None:
+    def wait(self, stop: Stop | None = None) -> None:
         """Until it has worked through points that have ended, or failed."""
         while not self._told.wait(0.05) and not (stop is not None and stop.is_set()):
             pass

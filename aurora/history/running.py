@@ -17,7 +17,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
 from aurora.engine.paths import Read
 from aurora.engine.settings import Settings
-from aurora.engine.spark_run import Result, SparkRun, start_run
+from aurora.engine.spark_run import Result, SparkRun, Stop, start_run
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.adapting import Adapting
@@ -178,7 +178,7 @@ class Running:
         """running, paused or stopped."""
         return self._main.state
 
-    def wait(self, stop: threading.Event | None = None) -> Result:
+    def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped, and until the queries have worked through the end."""
         try:
             if self._parts.wait(stop).ended:

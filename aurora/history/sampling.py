@@ -12,8 +12,10 @@ from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.types import is_struct
 from aurora.engine.settings import Settings
 from aurora.engine.sources.cut import Cut
+from aurora.engine.spark_run import Stop
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
+from aurora.history.parts import Either
 from aurora.history.running import start
 from aurora.network.network import Network
 
@@ -32,8 +34,10 @@ def measure_sample(
     sources: Mapping[str, Any],
     master: str | None = None,
     watch: Callable[[BatchReport], None] | None = None,
+    stop: Stop | None = None,
 ) -> Figures:
-    """Runs the network on the sample, or the beginning of a long one; all outputs go to files that are removed."""
+    """Runs the network on the sample, or the beginning of a long one, or until `stop` is set; all outputs go to files
+    that are removed."""
     shares = (*WARMING, *MEASURED)
     most = round(LONGEST_TRAIN / max(shares))
     cut = {
@@ -62,7 +66,7 @@ def measure_sample(
         start(network, {**sources, **cut}, _sinks(network, folder), settings, take) as running,
     ):
         cores = running.figures().cores
-        running.wait(enough)
+        running.wait(Either(enough, stop))
     found = averages.figures(cores)
     if not any(read.rate for read in found.inputs.values()):
         raise AuroraError("the sample has no row that can be read: check its schema, and what the file holds")

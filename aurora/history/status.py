@@ -103,7 +103,9 @@ def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> 
             "row_us": _micro(figures.per_row) if measured else None,
         },
         "cores": figures.cores,
-        "capacity": round(figures.capacity) if figures.train >= FEW and figures.row_cost else None,
+        "capacity": round(figures.capacity)
+        if figures.train >= FEW and figures.rate * figures.row_cost > 0
+        else None,
         "troubles": troubles,
     }
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from aurora import AuroraError
-from aurora.engine.statistics import Statistics
+from aurora.engine.statistics import BatchReport, Delays, Statistics
+from aurora.engine.work import BoxWork, InputWork, Work
 from aurora.history.catalog import EVERY, Catalog, read_averages, read_figures
 from aurora.history.home import Home
 from aurora.history.status import add_figures, describe_run
@@ -64,6 +65,22 @@ def test_troubles_are_told_once_and_when_they_are_over(caplog: pytest.LogCapture
         "output far is outside its good zone: p99 4.2 s > 2 s",
         "output far is in its good zone again: p99 0.9 s",
     ]
+
+
+def test_the_part_that_may_wait_counts_as_well(home: Home) -> None:
+    catalog = Catalog(home, GRAPHS, clock=Clock())
+    catalog.live = ["r"]
+    for number in range(5):
+        catalog.take(batch(number, number + 1.0, 1000))
+        work = Work({"late": BoxWork(500, {"1": 100}, 0.001)}, {"arc": InputWork(500, 0.0, 10**9)})
+        delays = {"far": Delays(100, (4200,))}
+        catalog.take_later(
+            BatchReport(number, {"far": 100}, 0, 0, {}, {}, number + 1.0, False, delays=delays, work=work)
+        )
+    assert catalog.figures().boxes.keys() == {"over", "late"} and catalog.figures().inputs.keys() == {"r"}
+    assert catalog.troubles == ["output far is outside its good zone: p99 4.2 s > 2 s"]
+    catalog.save()
+    assert read_figures(home).boxes["late"].selectivity == pytest.approx({"1": 0.2})
 
 
 def test_stored_files_are_never_late(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from aurora.engine.sources.source import NOTICE, Cursor, Piece, Source, rows_wai
 __all__ = ["Cut", "CutSource"]
 
 # So many rows are looked at to guess how many there are; a source that does not tell is taken to have `UNKNOWN`.
-LOOK, UNKNOWN = 1000, 1_000_000
+LOOK, UNKNOWN = 50_000, 1_000_000
 
 
 @dataclass(frozen=True)
