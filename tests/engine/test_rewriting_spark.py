@@ -1,9 +1,5 @@
 """Boxes that change places while a network runs on Spark: nothing of it is seen in the rows, not even after a kill."""
 
-import os
-import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +14,7 @@ from aurora.engine.plan import plan_network
 from aurora.engine.rewriting import find_chains
 from aurora.engine.spark_run import start_run
 from aurora.engine.statistics import BatchReport
-from tests.engine.processes import committed, kill, wait_for
 from tests.engine.restless import ORDERS, Restless, network, write_rows
-
-# So many times a run is killed; more by hand.
-KILLS = int(os.environ.get("AURORA_KILLS", "2"))
 
 
 def go(
@@ -83,30 +75,6 @@ def test_nothing_is_rearranged_where_the_settings_forbid_it(whole: bytes, tmp_pa
     seen = go(tmp_path, "out", Settings(batch=40, partitions=2, optimise=False), Restless)
     assert {report.controls.rewrites for report in seen} == {()}
     assert (tmp_path / "out.csv").read_bytes() == whole
-
-
-def test_a_run_that_is_killed_again_and_again(spark: SparkSession, tmp_path: Path) -> None:
-    """At random moments, in batches of every order; each time it goes on with the order that its batch had."""
-    chance, count, checkpoint = random.Random(KILLS), 200 + 100 * KILLS, tmp_path / "checkpoint"
-    sources = write_rows(tmp_path, count)
-
-    def begin() -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.engine.restless", str(tmp_path)]
-        log = (tmp_path / "log").open("ab")
-        return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-
-    for _ in range(KILLS):
-        process, before = begin(), committed(checkpoint)
-        reached = before + chance.randrange(1, 8)
-        wait_for(process, lambda reached=reached: committed(checkpoint) >= reached)  # type: ignore[misc]
-        # Somewhere in the batch that follows.
-        for _ in range(chance.randrange(30)):
-            committed(checkpoint)
-        kill(process)
-    assert begin().wait() == 0, (tmp_path / "log").read_text()
-    with start_run(network(), sources, {"out": f"csv:{tmp_path}/whole.csv"}, Settings(partitions=2)) as run:
-        run.wait()
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def costly() -> Network:
