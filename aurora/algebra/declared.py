@@ -39,6 +39,7 @@ def _fits(found: pa.DataType, declared: pa.DataType) -> bool:
         (pa.types.is_timestamp,),
         (pa.types.is_date,),
         (pa.types.is_struct,),
+        (pa.types.is_decimal, pa.types.is_integer),
         (pa.types.is_list, pa.types.is_large_list),
     ):
         if kinds[0](declared):

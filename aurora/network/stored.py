@@ -23,6 +23,7 @@ from aurora.algebra.tuples.types import (
     STRING,
     TIMESTAMP,
     TINYINT,
+    is_decimal,
     is_struct,
 )
 from aurora.errors import AuroraError, did_you_mean
@@ -113,6 +114,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType | None:
         return STRING
     if pa.types.is_date(kind):
         return DATE
+    if is_decimal(kind):
+        return kind
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
     if pa.types.is_dictionary(kind):

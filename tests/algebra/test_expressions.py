@@ -149,7 +149,7 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         (" ", "the expression is empty"),
         ("NULL", "'NULL' has no type: write CAST(NULL AS type)"),
         ("CAST(Pos AS foo)", "unknown type 'foo' in 'CAST(Pos AS foo)' at column 13: the types are boolean"),
-        ("CAST(Pos AS decimal(3, 2))", "unknown type 'DECIMAL(3, 2)': the types are boolean"),
+        ("CAST(Pos AS decimal(3, 4))", "'DECIMAL(3, 4)': a decimal(p,s) has 1 to 38 digits"),
         ("CAST(day AS int)", "CAST cannot make int of date in 'CAST(day AS INT)'"),
         ("99999999999999999999", "99999999999999999999 does not fit a bigint: write it as a double, 1e+20"),
         ("1e999", "1e999 does not fit a double"),

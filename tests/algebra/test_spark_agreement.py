@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
+from aurora.algebra.tuples.required import relaxed
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import relaxed
 from aurora.algebra.windows.reducer import Reducer
 from aurora.errors import AuroraError
 

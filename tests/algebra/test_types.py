@@ -27,9 +27,9 @@ def test_a_timestamp_is_in_utc_and_microseconds() -> None:
 
 def test_an_unknown_type_names_those_that_exist() -> None:
     with pytest.raises(
-        AuroraError, match=r"unknown type 'decimal': the types are boolean, tinyint, .*timestamp"
+        AuroraError, match=r"unknown type 'money': the types are boolean, tinyint, .*timestamp"
     ):
-        parse_type("decimal")
+        parse_type("money")
     with pytest.raises(AuroraError, match=r"no SQL type holds Arrow's time32"):
         type_name(pa.time32("s"))
 

@@ -11,7 +11,17 @@ from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, VOID, is_nested, is_struct, type_name
+from aurora.algebra.tuples.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    MOST_DIGITS,
+    VOID,
+    is_decimal,
+    is_nested,
+    is_struct,
+    type_name,
+)
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -60,10 +70,16 @@ def truth(result: pa.DataType) -> Callable[[pa.DataType], pa.DataType | None]:
     return lambda arrow: result if arrow == BOOLEAN else None
 
 
+def total_type(arrow: pa.DataType) -> pa.DataType | None:
+    if is_decimal(arrow):
+        return pa.decimal128(min(arrow.precision + 10, MOST_DIGITS), arrow.scale)
+    return BIGINT if arrow in INTEGERS else DOUBLE if arrow in NUMBERS else None
+
+
 # The type of the result for the type of the argument, None where they do not fit.
 AGGREGATES: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
     "count": lambda arrow: BIGINT,
-    "sum": number(lambda arrow: BIGINT if arrow in INTEGERS else DOUBLE),
+    "sum": lambda arrow: total_type(arrow),
     "avg": number(lambda arrow: DOUBLE),
     "min": same,
     "max": same,
@@ -190,7 +206,10 @@ class Calls:
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"
             kind = "a number or a time" if name == "percentile_approx" else kind
-            raise AuroraError(f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'")
+            hint = ": CAST it to double" if is_decimal(argument.type) else ""
+            raise AuroraError(
+                f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'{hint}"
+            )
         if distinct and name not in (*DISTINCT, *INDIFFERENT):
             raise AuroraError(
                 f"DISTINCT goes with {', '.join(DISTINCT)}, not with {name} in '{source(node)}'"

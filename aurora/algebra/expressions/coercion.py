@@ -12,15 +12,27 @@ from aurora.algebra.tuples.types import (
     DOUBLE,
     FLOAT,
     INT,
+    MOST_DIGITS,
     SMALLINT,
     STRING,
     TIMESTAMP,
     TINYINT,
     VOID,
+    is_decimal,
     is_nested,
 )
 
-__all__ = ["FRACTIONS", "INTEGERS", "NUMBERS", "TIMES", "can_cast", "common_type", "converted", "widest"]
+__all__ = [
+    "FRACTIONS",
+    "INTEGERS",
+    "NUMBERS",
+    "TIMES",
+    "as_decimal",
+    "can_cast",
+    "common_type",
+    "converted",
+    "widest",
+]
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 FRACTIONS = (FLOAT, DOUBLE)
@@ -39,7 +51,28 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return max(one, other, key=RANK.__getitem__)
     if one in TIMES and other in TIMES:
         return TIMESTAMP
+    if is_decimal(one) or is_decimal(other):
+        return common_decimal(one, other)
     return None
+
+
+def common_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """A decimal with room for the digits of both; beside a float or double, a double."""
+    if one in FRACTIONS or other in FRACTIONS:
+        return DOUBLE
+    kinds = [kind for kind in (as_decimal(one), as_decimal(other)) if kind is not None]
+    if len(kinds) < 2:
+        return None
+    scale = max(kind.scale for kind in kinds)
+    digits = max(kind.precision - kind.scale for kind in kinds) + scale
+    return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+
+
+def as_decimal(kind: pa.DataType) -> pa.DataType | None:
+    """The decimal that holds all values of a whole number; a decimal stays what it is."""
+    if kind in INTEGERS:
+        return pa.decimal128((3, 5, 10, 20)[INTEGERS.index(kind)], 0)
+    return kind if is_decimal(kind) else None
 
 
 def widest(types: Sequence[pa.DataType]) -> pa.DataType | None:
@@ -55,6 +88,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return bool(source in (target, VOID))
     if VOID in (source, target) or STRING in (source, target) or source == target:
         return bool(target != VOID)
+    if is_decimal(source) or is_decimal(target):
+        return all(kind in (*NUMBERS, BOOLEAN) or is_decimal(kind) for kind in (source, target))
     plain = (*NUMBERS, BOOLEAN)
     if source in plain and target in plain:
         return True

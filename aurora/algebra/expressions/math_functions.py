@@ -5,7 +5,7 @@ import pyarrow as pa
 from aurora.algebra.expressions.coercion import INTEGERS, converted
 from aurora.algebra.expressions.signature import Clash, Function, literal, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_nested, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_decimal, is_nested, type_name
 
 __all__ = ["MATH"]
 
@@ -24,7 +24,7 @@ def of_double(op: str, count: int = 1, result: pa.DataType = DOUBLE) -> Function
 
 
 def absolute(node: Node) -> Node:
-    node = number("abs", node)
+    node = node if is_decimal(node.type) else number("abs", node)
     return Call("abs", (node,), node.type)
 
 

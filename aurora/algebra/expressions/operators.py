@@ -4,8 +4,15 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES, common_type, converted
+from aurora.algebra.expressions.coercion import (
+    INTEGERS,
+    NUMBERS,
+    TIMES,
+    common_type,
+    converted,
+)
 from aurora.algebra.expressions.compile import fold
+from aurora.algebra.expressions.decimal_rules import decimal_arithmetic
 from aurora.algebra.expressions.signature import Clash, Function, names, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import (
@@ -18,6 +25,7 @@ from aurora.algebra.tuples.types import (
     STRING,
     TINYINT,
     VOID,
+    is_decimal,
     is_nested,
     type_name,
 )
@@ -31,7 +39,8 @@ def both(
     """Two arguments as their common type, which is `alone` where both are NULL."""
     for node in (one, other):
         if node.type != VOID and node.type not in allowed:
-            raise Clash(f"{name} needs {wanted}, found {names(one.type, other.type)}")
+            hint = ": CAST the decimal to double" if is_decimal(node.type) else ""
+            raise Clash(f"{name} needs {wanted}, found {names(one.type, other.type)}{hint}")
     target = common_type(one.type, other.type)
     target = alone if target == VOID else target
     return target, (converted(one, target), converted(other, target))
@@ -41,6 +50,8 @@ def arithmetic(op: str) -> Function:
     def rule(one: Node, other: Node) -> Node:
         if op in ("+", "-") and DATE in (one.type, other.type):
             return days_later(op, one, other)
+        if is_decimal(one.type) or is_decimal(other.type):
+            return decimal_arithmetic(op, one, other)
         target, args = both(op, one, other, NUMBERS, "two numbers", alone=DOUBLE)
         return Call(op, args, target)
 
@@ -92,12 +103,12 @@ def shift(op: str) -> Function:
 
 
 def negate(node: Node) -> Node:
-    node = number("-", node)
+    node = node if is_decimal(node.type) else number("-", node)
     return Call("negate", (node,), node.type)
 
 
 def positive(node: Node) -> Node:
-    return number("+", node)
+    return node if is_decimal(node.type) else number("+", node)
 
 
 def comparison(op: str) -> Function:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import NUMBERS, converted, widest
 from aurora.algebra.expressions.tree import Constant, Node
-from aurora.algebra.tuples.types import DOUBLE, INT, STRING, VOID, type_name
+from aurora.algebra.tuples.types import DOUBLE, INT, STRING, VOID, is_decimal, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Clash", "Function", "literal", "names", "need", "number", "same_type", "text"]
@@ -50,7 +50,8 @@ def need(name: str, node: Node, allowed: Sequence[pa.DataType], wanted: str) -> 
     if node.type == VOID:
         return converted(node, allowed[0])
     if node.type not in allowed:
-        raise Clash(f"{name} needs {wanted}, found {type_name(node.type)}")
+        hint = ": CAST it to double" if is_decimal(node.type) and DOUBLE in allowed else ""
+        raise Clash(f"{name} needs {wanted}, found {type_name(node.type)}{hint}")
     return node
 
 

@@ -34,7 +34,9 @@ def _hash_column(column: pa.Array) -> Hashes:
         with_null: Hashes = np.append(of_values, NULL).astype(np.uint64)
         chosen: Hashes = with_null[codes]
         return chosen
-    if pa.types.is_floating(kind):
+    if pa.types.is_decimal128(kind):
+        mixed = _hash_decimals(column)
+    elif pa.types.is_floating(kind):
         numbers = pc.add(column.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy(zero_copy_only=False)
         mixed = _mix(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
     else:
@@ -46,6 +48,15 @@ def _hash_column(column: pa.Array) -> Hashes:
     if column.null_count:
         mixed = np.where(column.is_valid().to_numpy(zero_copy_only=False), mixed, NULL)
     return mixed
+
+
+def _hash_decimals(column: pa.Array) -> Hashes:
+    data = column.buffers()[1]
+    words = (
+        np.zeros(0, np.uint64) if data is None else np.frombuffer(data, np.uint64, offset=16 * column.offset)
+    )
+    low, high = words[0 : 2 * len(column) : 2], words[1 : 2 * len(column) : 2]
+    return _mix(_mix(high) * np.uint64(31) + low)
 
 
 def _mix(value: Hashes) -> Hashes:

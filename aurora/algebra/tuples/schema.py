@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.types import parse_fields, quoted, relaxed, required_paths, tightened, type_name
+from aurora.algebra.tuples.required import relaxed, required_paths, tightened
+from aurora.algebra.tuples.types import parse_fields, quoted, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Schema"]

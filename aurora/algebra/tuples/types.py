@@ -1,7 +1,6 @@
 """The SQL types of the fields: each one is a `pyarrow.DataType` under its SQL name."""
 
 import re
-from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ __all__ = [
     "DOUBLE",
     "FLOAT",
     "INT",
+    "MOST_DIGITS",
     "SMALLINT",
     "STRING",
     "TIMESTAMP",
@@ -21,15 +21,13 @@ __all__ = [
     "VOID",
     "backquoted",
     "is_array",
+    "is_decimal",
     "is_nested",
     "is_struct",
     "parse_fields",
     "parse_type",
     "quoted",
-    "relaxed",
-    "required_paths",
     "struct_fields",
-    "tightened",
     "type_name",
 ]
 
@@ -81,7 +79,9 @@ ALIASES = {
     "timestamptz": "timestamp",
 }
 
-KNOWN = ", ".join([*TYPES, "array<..>", "struct<..>"])
+KNOWN = ", ".join([*TYPES, "decimal(p,s)", "array<..>", "struct<..>"])
+DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?")
+MOST_DIGITS = 38
 NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
 
 
@@ -89,7 +89,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`<>]+))(\s*:\s*|\s+)")
 NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
 # What a type is cut at: names in backquotes as a whole, brackets, commas.
-MARK = re.compile(r"`(?:[^`]|``)*`|[<>,`]")
+MARK = re.compile(r"`(?:[^`]|``)*`|[<>(),`]")
 
 
 def parse_type(text: str) -> pa.DataType:
@@ -101,9 +101,14 @@ def parse_type(text: str) -> pa.DataType:
     StructType(struct<id: int64, name: string>)
     >>> parse_type("array<int>")
     ListType(list<item: int32>)
+    >>> parse_type("decimal(10, 2)")
+    Decimal128Type(decimal128(10, 2))
     """
     name = " ".join(text.lower().split())
     found = TYPES.get(ALIASES.get(name, name))
+    digits = DECIMAL.fullmatch(name)
+    if digits is not None:
+        return _decimal(int(digits[1] or 10), int(digits[2] or 0), text)
     if found is None:
         inner = re.fullmatch(r"\s*struct\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
         if inner is not None:
@@ -113,6 +118,15 @@ def parse_type(text: str) -> pa.DataType:
             return pa.list_(parse_type(inner[1]))
         raise AuroraError(f"unknown type '{text.strip()}': the types are {KNOWN}")
     return found
+
+
+def _decimal(precision: int, scale: int, text: str) -> pa.DataType:
+    if not 1 <= precision <= MOST_DIGITS or scale > precision:
+        raise AuroraError(
+            f"'{text.strip()}': a decimal(p,s) has 1 to {MOST_DIGITS} digits, s of them behind the point, as in "
+            "decimal(10,2)"
+        )
+    return pa.decimal128(precision, scale)
 
 
 def _struct(inner: str, text: str) -> pa.DataType:
@@ -156,7 +170,7 @@ def _type_end(text: str, start: int, end: int) -> int | None:
             return mark.start()
         if mark[0] == "`" or (mark[0][0] == "`" and depth == 0):
             return None
-        depth += {"<": 1, ">": -1}.get(mark[0], 0)
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(mark[0], 0)
         if depth < 0:
             return None
     return end if depth == 0 else None
@@ -170,6 +184,10 @@ def is_array(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_list(arrow))
 
 
+def is_decimal(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal128(arrow))
+
+
 def is_nested(arrow: pa.DataType) -> bool:
     """Whether it holds other values, so that it is not compared, and no key."""
     return is_struct(arrow) or is_array(arrow)
@@ -178,32 +196,6 @@ def is_nested(arrow: pa.DataType) -> bool:
 def struct_fields(arrow: pa.DataType) -> dict[str, pa.DataType]:
     """The fields of a struct, in order."""
     return {field.name: field.type for field in arrow}
-
-
-def required_paths(field: pa.Field, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The field itself and those inside it, as far as they are NOT NULL."""
-    path = (*before, field.name)
-    if not field.nullable:
-        yield path
-    for inner in field.type if is_struct(field.type) else ():
-        yield from required_paths(inner, path)
-
-
-def relaxed(arrow: pa.DataType) -> pa.DataType:
-    """The type without NOT NULL: Arrow takes that to hold also where the struct around it is null."""
-    if is_array(arrow):
-        return pa.list_(relaxed(arrow.value_type))
-    if not is_struct(arrow):
-        return arrow
-    return pa.struct([(field.name, relaxed(field.type)) for field in arrow])
-
-
-def tightened(field: pa.Field, paths: Collection[tuple[str, ...]], before: tuple[str, ...] = ()) -> pa.Field:
-    """The field with NOT NULL where the paths say so."""
-    path = (*before, field.name)
-    if is_struct(field.type):
-        field = field.with_type(pa.struct([tightened(inner, paths, path) for inner in field.type]))
-    return field.with_nullable(path not in paths)
 
 
 def quoted(name: str) -> str:
@@ -232,6 +224,8 @@ def type_name(arrow: pa.DataType) -> str:
         return f"struct<{inner}>"
     if is_array(arrow):
         return f"array<{type_name(arrow.value_type)}>"
+    if is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
     name = NAMES.get(arrow)
     if name is None:
         raise AuroraError(f"no SQL type holds Arrow's {arrow}: the types are {KNOWN}")

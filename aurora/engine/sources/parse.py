@@ -12,7 +12,14 @@ import pyarrow.json
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.csv_records import UTF_8, Csv
-from aurora.engine.sources.reasons import NO_OBJECT, Unreadable, csv_reason, json_reason, not_a
+from aurora.engine.sources.digits import check_digits, has_decimals
+from aurora.engine.sources.reasons import (
+    NO_OBJECT,
+    Unreadable,
+    csv_reason,
+    json_reason,
+    not_a,
+)
 
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
 
@@ -211,6 +218,9 @@ def _check_lines(data: bytes) -> None:
 def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:
     for path in sorted(schema.required):
         _check_there(table.column(path[0]), path)
+    for name in schema.names:
+        if has_decimals(schema[name]):
+            check_digits(table.column(name).combine_chunks(), name)
     batches = table.cast(schema.arrow()).combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema.arrow())
 

@@ -8,9 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_array, is_struct, struct_fields, type_name
+from aurora.algebra.tuples.types import is_array, is_decimal, is_struct, struct_fields, type_name
 
-__all__ = ["NOT_UTF8", "NO_OBJECT", "Unreadable", "a_type", "csv_reason", "json_reason", "not_a"]
+__all__ = [
+    "NOT_UTF8",
+    "NO_OBJECT",
+    "Unreadable",
+    "a_type",
+    "csv_reason",
+    "json_reason",
+    "not_a",
+    "too_many_digits",
+]
 
 NOT_UTF8 = "not UTF-8 text"
 NO_OBJECT = "not a JSON object"
@@ -18,8 +27,11 @@ LONGEST = 100
 
 FIELDS = re.compile(r"Expected (\d+) columns, got (\d+)")
 CSV_VALUE = re.compile(
-    r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV )?conversion error to [^:]+: (.*)", re.DOTALL
+    r"In CSV column #(\d+): (?:Row #\d+: )?(?:(?:CSV )?conversion error to [^:]+: |The string )(.*)",
+    re.DOTALL,
 )
+JSON_DECIMAL = re.compile(r"The string '(.*)' is not a valid decimal|to decimal.*: (\S+) requires", re.DOTALL)
+DIGITS = re.compile(r"In CSV column #(\d+): .*(?:Rescaling Decimal|precision)")
 QUOTED = re.compile(r"'(.*)'", re.DOTALL)
 JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse:(.*)", re.DOTALL)
 CAST_VALUE = re.compile(r"Failed to parse string: '(.*)' as a scalar of type ([^ ]+)", re.DOTALL)
@@ -42,6 +54,10 @@ def not_a(field: str, value: str, kind: pa.DataType) -> str:
     return f"field {field}: '{shown}' is not {a_type(kind)}"
 
 
+def too_many_digits(field: str, kind: pa.DataType) -> str:
+    return f"field {field}: more digits than {a_type(kind)} has"
+
+
 def csv_reason(fault: Exception, columns: tuple[str, ...], schema: Schema) -> str:
     """`columns` are those of the file."""
     if isinstance(fault, Unreadable):
@@ -50,6 +66,10 @@ def csv_reason(fault: Exception, columns: tuple[str, ...], schema: Schema) -> st
     fields = FIELDS.search(text)
     if fields:
         return f"expected {fields[1]} fields, found {fields[2]}"
+    digits = DIGITS.search(text)
+    if digits:
+        name = columns[int(digits[1])]
+        return too_many_digits(name, schema[name])
     value = CSV_VALUE.search(text)
     if value:
         name = columns[int(value[1])]
@@ -71,6 +91,11 @@ def json_reason(fault: Exception, line: bytes, schema: Schema) -> str:
         for path, expected, there in _values(_parsed(line), schema):
             if there == found and str(_without_zone(expected)) == kind:
                 return not_a(path, found, expected)
+    number = JSON_DECIMAL.search(text)
+    for path, expected, there in _values(_parsed(line), schema) if number else ():
+        assert number is not None
+        if is_decimal(expected) and there is not None and there in number.groups():
+            return not_a(path, there, expected) if number[1] else too_many_digits(path, expected)
     kinds = KINDS.search(text)
     if kinds:
         path = kinds[1].replace("/", ".")

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS, NUMBERS
-from aurora.algebra.expressions.kernels import reading, writing
+from aurora.algebra.expressions.kernels import decimals, reading, writing
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, on_numbers
 from aurora.algebra.expressions.kernels.rounding import saturated
 from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, is_decimal
 
 __all__ = ["KERNELS"]
 
@@ -23,6 +23,10 @@ def cast(node: Call) -> Kernel:
     source, target = node.args[0].type, node.type
     if source == target:
         return unchanged
+    if is_decimal(target):
+        return decimals.to_decimal(source, target)
+    if is_decimal(source):
+        return decimals.from_decimal(source, target)
     if source == STRING:
         return reading.reader(target)
     if target == STRING:

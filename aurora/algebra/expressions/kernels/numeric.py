@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
+from aurora.algebra.expressions.kernels import decimals
 from aurora.algebra.expressions.kernels.columns import (
     Kernel,
     Maker,
@@ -126,9 +127,9 @@ def extreme(largest: bool) -> Maker:
 
 
 KERNELS: dict[str, Maker] = {
-    "+": always(pc.add),
-    "-": always(pc.subtract),
-    "*": always(pc.multiply),
+    "+": decimals.arithmetic(pc.add),
+    "-": decimals.arithmetic(pc.subtract),
+    "*": decimals.arithmetic(pc.multiply),
     "/": divide,
     "div": whole_divide,
     "%": remainder(positive=False),

@@ -1,0 +1,108 @@
+"""Decimals: exact to their scale, rounded half up, and null where there are too many digits."""
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
+from aurora.algebra.expressions.kernels.columns import Kernel, Value
+from aurora.algebra.expressions.tree import Call
+from aurora.algebra.tuples.decimals import fits_digits
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, STRING, is_decimal
+
+__all__ = ["arithmetic", "from_decimal", "to_decimal"]
+
+WIDEST = 76
+WORKING = Context(prec=100, rounding=ROUND_HALF_UP)
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
+# So many digits are exact in a double, and so is their quotient by a power of ten.
+EXACT = 15
+
+
+def rescaled(value: pa.Array, target: pa.DataType) -> pa.Array:
+    """Decimals of any kind as another one."""
+    wide = value.cast(pa.decimal256(WIDEST, value.type.scale))
+    if target.scale < value.type.scale:
+        wide = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
+    fits = fits_digits(wide, target.precision - target.scale)
+    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(target)
+
+
+def arithmetic(function: Callable[..., pa.Array]) -> Callable[[Call], Kernel]:
+    """+, - and * of two decimals, as wide as it takes, then as the result is."""
+
+    def make(node: Call) -> Kernel:
+        if not is_decimal(node.type):
+            return function
+
+        def kernel(one: Value, other: Value) -> pa.Array:
+            return rescaled(function(_wide(one), _wide(other)), node.type)
+
+        return kernel
+
+    return make
+
+
+def _wide(value: Value) -> Value:
+    return value.cast(pa.decimal256(value.type.precision, value.type.scale))
+
+
+def to_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
+    if is_decimal(source):
+        return lambda value: rescaled(value, target)
+    if source in INTEGERS or source == BOOLEAN:
+        return lambda value: rescaled(value.cast(BIGINT).cast(pa.decimal128(19, 0)), target)
+    if source in FRACTIONS:
+        return lambda value: _each(value.cast(DOUBLE), lambda number: _read(repr(number), target), target)
+    return lambda value: _each(value, lambda text: _read(text.strip(), target), target)
+
+
+def _read(text: str, target: pa.DataType) -> Decimal | None:
+    if not NUMBER.fullmatch(text):
+        return None
+    number = Decimal(text)
+    if number and number.adjusted() > target.precision:
+        return None
+    rounded = number.quantize(Decimal(1).scaleb(-target.scale), context=WORKING)
+    return rounded if abs(rounded) < Decimal(10) ** (target.precision - target.scale) else None
+
+
+def from_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
+    if target == STRING:
+        return lambda value: pc.cast(value, STRING)
+    if target == BOOLEAN:
+        return lambda value: pc.not_equal(value, pa.scalar(Decimal(0), source))
+    if target in FRACTIONS:
+        if source.precision <= EXACT and target == DOUBLE:
+            return lambda value: pc.divide(
+                pc.cast(_unscaled(value), DOUBLE), pa.scalar(10.0**source.scale, DOUBLE)
+            )
+        return lambda value: _each(value, float, DOUBLE).cast(FLOAT if target == FLOAT else DOUBLE)
+    # Java keeps the lowest bits.
+    return lambda value: pc.cast(_each(value, _lowest_bits, BIGINT), target, safe=False)
+
+
+def _unscaled(value: pa.Array) -> pa.Array:
+    """The digits without the point, of decimals that a bigint holds."""
+    whole = pa.decimal128(value.type.precision, 0)
+    data = pa.Array.from_buffers(whole, len(value), value.buffers(), offset=value.offset)
+    return data.cast(BIGINT)
+
+
+def _lowest_bits(number: Decimal) -> int:
+    return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _each(value: pa.Array, function: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+    """The function on each different value; null where it gives none."""
+    words = value.dictionary_encode()
+    made = [None if own is None else function(own) for own in words.dictionary.to_pylist()]
+    indices = words.indices.to_numpy(zero_copy_only=False)
+    missing = np.isnan(indices) if indices.dtype.kind == "f" else np.zeros(len(indices), bool)
+    places = np.where(missing, 0, indices).astype(np.int64)
+    return pa.array(made or [None], kind).take(pa.array(places, mask=missing))

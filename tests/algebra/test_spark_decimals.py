@@ -1,0 +1,267 @@
+"""Decimals against Spark: the same values, nulls and types; and exact through windows and files."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+
+from aurora import AuroraError, Memory, Network
+from aurora.algebra.expressions import Expression
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.reducer import Reducer
+from aurora.engine.local import LocalRun
+from aurora.engine.plan import plan_network
+from aurora.engine.sinks.encode import to_csv, to_json
+from aurora.engine.sources.address import open_source
+from tests.algebra.test_spark_agreement import differences, values
+from tests.engine.test_sources import drained, rows_of
+
+SCHEMA = Schema.parse(
+    "a decimal(10,2), b decimal(5,0), c decimal(38,10), e decimal(18,6), i int, l bigint, t tinyint, d double, "
+    "f float, x string, o boolean"
+)
+
+
+def decimals(*texts: str | None) -> list[Decimal | None]:
+    return [None if text is None else Decimal(text) for text in texts]
+
+
+VALUES: dict[str, list[Any]] = {
+    "a": decimals("1.50", None, "-0.01", "99999999.99", "-99999999.99", "0.00", "2.25", "0.05"),
+    "b": decimals("0", "1", "99999", "-99999", None, "7", "-2"),
+    "c": decimals("0.0000000001", "-9999999999999999999999999999.9999999999", None, "12345678901234567890.5", "0"),
+    "e": decimals("1.500000", "0.000001", None, "-999999999999.999999", "0.333333"),
+    "i": [0, 1, None, -1, 2**31 - 1, -(2**31), 25],
+    "l": [0, None, 2**63 - 1, -(2**63), 1, 10**12],
+    "t": [1, None, -128, 127, 5],
+    "d": [0.0, 1.5, None, float("nan"), float("inf"), -2.675, 1e300, 0.1, 1e-7],
+    "f": [0.1, None, 1.5, -2.5, float("nan")],
+    "x": ["1.5", " 2 ", "-0.005", "1e3", "abc", "", None, "99999999.995", "1e400", "+.5", "5.", "1e-400", "0x1"],
+    "o": [True, False, None],
+}  # fmt: skip
+ROWS = 200
+EXACT = r"""
+a + a
+a - b
+a * b
+a + e
+a * a
+a + i
+a * i
+a - t
+b * l
+a + 1
+a * 100
+2 - a
+a * 1000000000
+-a
++a
+abs(a)
+a + d
+a * f
+a = b
+a < b
+a >= e
+a <=> b
+a > i
+a < l
+a = 1
+a > 1.5D
+a <> d
+a in (1, 2.25D)
+b in (1, 7)
+a between -1 and 3
+a is null
+coalesce(a, b)
+coalesce(a, i)
+coalesce(a, d)
+if(o, a, b)
+if(o, a, i)
+nullif(a, b)
+greatest(a, b)
+least(a, e, b)
+case when o then a else 0 end
+cast(a as int)
+cast(a as bigint)
+cast(a as tinyint)
+cast(c as int)
+cast(c as bigint)
+cast(a as double)
+cast(c as double)
+cast(e as double)
+cast(e as float)
+cast(a as string)
+cast(e as string)
+cast(a as boolean)
+cast(a as decimal(5,1))
+cast(a as decimal(12,4))
+cast(c as decimal(10,2))
+cast(e as decimal(18,0))
+cast(i as decimal(10,2))
+cast(i as decimal(3,1))
+cast(l as decimal(38,10))
+cast(l as decimal(5,0))
+cast(t as decimal)
+cast(d as decimal(10,2))
+cast(d as decimal(38,18))
+cast(f as decimal(10,4))
+cast(x as decimal(10,2))
+cast(x as decimal(3,0))
+cast(o as decimal(3,1))
+cast(null as decimal(10,2))
+sqrt(cast(a as double))
+array(a, a)[1]
+array_contains(array(a, cast(1 as decimal(10,2))), a)
+concat(a, 'x')
+""".strip().split("\n")
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    columns = {name: [VALUES[name][row % len(VALUES[name])] for row in range(ROWS)] for name in SCHEMA}
+    return pa.table(columns, SCHEMA.arrow())
+
+
+@pytest.fixture(scope="module")
+def frame(compiling_spark: SparkSession, table: pa.Table) -> DataFrame:
+    return compiling_spark.createDataFrame(table).coalesce(1).cache()
+
+
+def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> None:
+    assert differences(EXACT, EXACT, frame, table, schema=SCHEMA) == []
+
+
+def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
+    ours = [Expression.parse(text, SCHEMA).spark_sql() for text in EXACT]
+    assert differences(EXACT, ours, frame, table, schema=SCHEMA) == []
+
+
+def test_a_part_of_a_batch_gives_the_part_of_the_result(table: pa.Table) -> None:
+    batch = table.combine_chunks().to_batches()[0]
+    for text in EXACT:
+        expression = Expression.parse(text, SCHEMA)
+        whole, part = expression.evaluate(batch), expression.evaluate(batch.slice(13, 70))
+        assert str(values(whole)[13:83]) == str(values(part)), text
+        assert expression.evaluate(batch.slice(0, 0)).type == expression.type, text
+
+
+AGGREGATES = [
+    *(
+        f"{function}({field})"
+        for function in ("sum", "min", "max", "count", "approx_count_distinct")
+        for field in "abe"
+    ),
+    "sum(a * b)",
+    "sum(c)",
+    "min(c)",
+    "count(distinct a)",
+    "mode(a, true)",
+    "size(collect_set(a))",
+]
+
+
+def test_aggregates_agree(frame: DataFrame, table: pa.Table) -> None:
+    batch = table.combine_chunks().to_batches()[0]
+    reducer = Reducer.of({str(place): text for place, text in enumerate(AGGREGATES)}, SCHEMA, "test")
+    found = reducer.over(reducer.arguments(batch), np.zeros(1, np.int64), batch.num_rows)
+    theirs = frame.selectExpr(*AGGREGATES).toArrow()
+    for text, ours, spark in zip(AGGREGATES, found, theirs.columns, strict=True):
+        assert (text, ours.type, ours[0].as_py()) == (text, spark.type, spark[0].as_py())
+
+
+AMOUNTS = st.decimals(min_value=-(10**15), max_value=10**15, places=3)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), AMOUNTS)), max_size=30),
+    st.sampled_from([1, 3, 100]),
+)
+def test_sums_are_exact_for_every_cut(rows: list[tuple[int, Decimal | None]], cut: int) -> None:
+    schema = Schema.parse("T int, g decimal(3,1), v decimal(18,3)")
+    network = Network("sums")
+    stream = network.input("r", schema)
+    order = {"on": "T", "group_by": ["g"]}
+    network.output(
+        "sums", stream.aggregate({"s": "sum(v)", "m": "max(v)"}, order=order, size=10**9, name="sums")
+    )
+    network.output("so_far", stream.aggregate({"s": "sum(v)"}, order=order, size="all", name="so_far"))
+    given = [{"T": at, "g": Decimal(group) / 2, "v": value} for at, (group, value) in enumerate(rows)]
+    run = LocalRun(plan_network(network), 3)
+    run.read({"r": Memory.of(schema, given)}, [cut])
+    wanted: dict[Decimal, list[Decimal]] = {}
+    so_far = []
+    for row in given:
+        own = wanted.setdefault(row["g"], [])
+        own.extend([] if row["v"] is None else [row["v"]])
+        so_far.append(sum(own) if own else None)
+    assert {row["g"]: (row["s"], row["m"]) for row in run.rows("sums")} == {
+        group: (sum(own), max(own)) if own else (None, None) for group, own in wanted.items()
+    }
+    assert [row["s"] for row in run.rows("so_far")] == so_far
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+def test_decimals_in_files(tmp_path: Path, rows: int) -> None:
+    schema = Schema.parse("a decimal(5,2), b array<decimal(3,1)>")
+    (tmp_path / "t.csv").write_text("a\n1.5\n-999.99\n\n1.234\n1000\nx\n")
+    flat = schema.select(["a"])
+    source, _ = open_source("r", f"csv:{tmp_path}/t.csv", flat, False, tmp_path)
+    portions = drained(source, flat, rows)
+    assert [row["a"] for row in rows_of(portions)] == decimals("1.50", "-999.99", None)
+    assert [bad.reason for portion in portions for bad in portion.rejects] == [
+        "field a: more digits than a decimal(5,2) has",
+        "field a: more digits than a decimal(5,2) has",
+        "field a: 'x' is not a decimal(5,2)",
+    ]
+    lines = ['{"a": 1.5, "b": [0.5, null]}', '{"a": "2.25"}', '{"a": 1.234}', '{"a": "x"}', '{"b": [100.5]}']
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    source, _ = open_source("r", f"json:{tmp_path}/t.jsonl", schema, False, tmp_path)
+    portions = drained(source, schema, rows)
+    assert [row["a"] for row in rows_of(portions)] == decimals("1.50", "2.25")
+    assert rows_of(portions)[0]["b"] == decimals("0.5", None)
+    assert [bad.reason for portion in portions for bad in portion.rejects] == [
+        "field a: more digits than a decimal(5,2) has",
+        "field a: 'x' is not a decimal(5,2)",
+        "field b.[]: more digits than a decimal(3,1) has",
+    ]
+    batch = pa.record_batch({"a": decimals("1.50", None)}, flat.arrow())
+    assert to_csv(batch) == b"1.50\n\n"
+    assert [json.loads(line) for line in to_json(batch).splitlines()] == [{"a": 1.5}, {"a": None}]
+    pyarrow.parquet.write_table(pa.table(batch), tmp_path / "t.parquet")
+    source, _ = open_source("r", f"parquet:{tmp_path}/t.parquet", flat, False, tmp_path)
+    assert [row["a"] for row in rows_of(drained(source, flat, rows))] == decimals("1.50", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a / b", "/ .*CAST"),
+        ("a % 2", "% cannot take decimal.10,2. and int: CAST the decimal to double"),
+        ("round(a)", "round needs a number, found decimal.10,2.: CAST it to double"),
+        ("c * c", "has up to 77 digits, and a decimal has 38 at most: CAST one of them to fewer"),
+        ("a + x", r"\+ cannot take decimal.10,2. and string"),
+        ("CAST(a AS timestamp)", "CAST cannot make timestamp of decimal"),
+        ("CAST(a AS decimal(40,2))", r"a decimal\(p,s\) has 1 to 38 digits"),
+    ],
+)
+def test_what_is_refused_is_told_with_what_works(text: str, told: str) -> None:
+    with pytest.raises(AuroraError, match=told):
+        Expression.parse(text, SCHEMA)
+
+
+def test_a_decimal_is_no_order() -> None:
+    stream = Network("orders").input("r", "a decimal(10,2)")
+    with pytest.raises(AuroraError, match="is neither a number nor a time"):
+        stream.aggregate({"n": "count(*)"}, order={"on": "a"}, size=1, name="b")
+    with pytest.raises(
+        AuroraError, match=r"avg needs a number, found decimal.10,2. in 'avg.a.': CAST it to double"
+    ):
+        stream.aggregate({"n": "avg(a)"}, order={"on": "#"}, size=1, name="b")
