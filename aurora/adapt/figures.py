@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from aurora.engine.pacing import LEAST
+from aurora.engine.pacing import LEAST, ZONE_SHARE
 
 __all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "find_longest"]
 
 # A network that falls behind makes its batches longer, because long trains cost less a row: up to so many seconds, and
 # to this share of the shortest good zone of its outputs.
-LONGEST, ZONE_SHARE = 4.0, 0.4
+LONGEST = 4.0
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Trip", "train_length"]
+__all__ = ["ZONE_SHARE", "Trip", "train_length"]
 
 # The first train, and the shortest: one that is shorter costs more for its trip than for its tuples.
 FIRST, LEAST = 100_000, 10_000
 GROWTH = 2.5
 # While the input of a live source waits, a batch may take so many times as long: a longer train costs less a tuple.
 PATIENCE = 4
+# A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time.
+ZONE_SHARE = 0.4
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
+from aurora.engine.pacing import ZONE_SHARE
 from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.rewriting import find_chains, restore_work
@@ -46,8 +47,6 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
-# A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time.
-ZONE_SHARE = 0.4
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
 
