@@ -14,7 +14,7 @@ from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.headers import header_hint, header_of
 from aurora.engine.sources.parse import FAULTS, parse_csv, parse_json
 from aurora.engine.sources.records import scan
-from aurora.engine.sources.source import Piece, Portion, Wanted
+from aurora.engine.sources.source import Portion, Wanted
 from aurora.engine.sources.text import Text
 from aurora.errors import AuroraError
 
@@ -208,9 +208,9 @@ def _bytes_of(records: pa.LargeBinaryArray) -> bytes:
 def cut_lines(
     text: Text, form: Form, found: Split, start: int, line: int, number: int, share: int, declared: Schema,
     half: bool = False,
-) -> list[Piece]:  # fmt: skip
+) -> list[LinePiece]:  # fmt: skip
     """Pieces of `share` records; `line` is that before the first record, `half` about the last one."""
-    pieces: list[Piece] = []
+    pieces: list[LinePiece] = []
     count = len(found.ends)
     for low in range(0, count, share):
         high = min(low + share, count)

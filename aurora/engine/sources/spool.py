@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.sources.arrivals import Marker, read_marks, remove_marks, stamp
 from aurora.engine.sources.hints import hints
 from aurora.engine.sources.left import lines_in
 from aurora.engine.sources.lines import Form, Style, cut_lines, read_head
@@ -65,6 +69,7 @@ class SpoolWriter:
         self.folder = folder
         self._limit = segment
         self._first = self._written = 0
+        self._marker = Marker()
 
     def open(self) -> bool:
         """Makes ready to go on behind what is there; False if the stream has ended before."""
@@ -82,7 +87,9 @@ class SpoolWriter:
     def append(self, data: bytes) -> None:
         if self._written - self._first >= self._limit:
             self._first = self._written
-        with open(_segment(str(self.folder), self._first), "ab", buffering=0) as file:
+        path = _segment(str(self.folder), self._first)
+        self._marker.mark(path, self._written)
+        with open(path, "ab", buffering=0) as file:
             view = memoryview(data)
             while view:
                 view = view[file.write(view) or 0 :]
@@ -201,21 +208,31 @@ class SpooledLines:
         share = max(1, -(-(end["row"] - start["row"]) // number))
         pieces: list[Piece] = []
         cursor = dict(start)
-        breaks = _breaks(self.folder)
+        breaks, marks = _breaks(self.folder), self._marks(start["byte"], end["byte"])
         while cursor["row"] < end["row"]:
             stop = next((place for place in breaks if cursor["byte"] < place <= end["byte"]), end["byte"])
             self._enter(cursor, stop, True, breaks)
             form = Form.from_json(cursor["form"])
             found = scan(self._text, cursor["byte"], end["row"] - cursor["row"], form.csv, True, stop)
             place = cursor["byte"], cursor["line"], cursor["row"]
-            pieces += cut_lines(self._text, form, found, *place, share, self.schema, stop in breaks)
+            cut = cut_lines(self._text, form, found, *place, share, self.schema, stop in breaks)
+            pieces += [stamp(piece, marks) for piece in cut]
             cursor["row"] += len(found.ends)
             cursor["line"] += int(found.lines[-1]) if len(found.lines) else 0
             cursor["byte"] = stop
         return pieces
+
+    def _marks(self, start: int, stop: int) -> Ints:
+        """When what lies between two bytes came."""
+        segments = _segments(self.folder)
+        ends = [*segments[1:], stop]
+        chosen = [first for first, end in zip(segments, ends, strict=True) if first < stop and end > start]
+        found = [read_marks(_segment(self.folder, first)) for first in chosen]
+        return np.concatenate([np.empty((0, 2), np.int64), *found])
 
     def forget(self, cursor: Cursor) -> None:
         segments = _segments(self.folder)
         for first, after in pairwise(segments):
             if after <= cursor["byte"]:
                 Path(_segment(self.folder, first)).unlink(missing_ok=True)
+                remove_marks(_segment(self.folder, first))
