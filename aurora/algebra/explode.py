@@ -71,7 +71,7 @@ class Explode:
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return Traits(by_itself=True)
 
     def keeps(self, port: str) -> Keeps:
         return ({name: name for name in self.input.names if name != self.element},)

@@ -75,6 +75,15 @@ PAIRS = {
   z: {filter: ["v > 1"], from: r}
   a: {join: "left.g = right.g", left: z, right: table}""",
     ),
+    "a filter and an explode": (
+        """
+  a: {explode: "split(w, 'b')", as: part, from: r}
+  z: {filter: ["v > 1"], from: a}""",
+        "z a",
+        """
+  z: {filter: ["v > 1"], from: r}
+  a: {explode: "split(w, 'b')", as: part, from: z}""",
+    ),
     "a box of the user's that chooses": (
         f"""
   a: {{map: {{v: v, T: T, up: "upper(w)"}}, from: r}}
@@ -123,6 +132,7 @@ def arranged_text(boxes: str, order: list[str]) -> Any:
         ("  a: {map: {x: 'upper(w)'}, from: r}\n  z: {filter: [\"x = 'A'\"], from: a}", "z a"),
         ("  a: {map: {x: 'arrival_time()'}, from: r}\n  z: {filter: ['x is null'], from: a}", "z a"),
         ("  a: {map: {x: v}, from: r}\n  z: {map: {y: x}, from: a}", "z a"),
+        ("  a: {explode: \"split(w, 'b')\", as: w, from: r}\n  z: {filter: [w is null], from: a}", "z a"),
         (
             "  a: {join: 'left.g = right.g', left: r, right: table}\n  z: {filter: [name is null], from: a}",
             "z a",
@@ -198,6 +208,7 @@ BOXES = {
     "n": 'map: {g: g, T: "T + 1", v: "v * 2", w: w}, from: FROM',
     "j": 'join: "left.g = right.g", left: FROM, right: table, outer: left',
     "t": TWICE,
+    "x": "explode: \"split(w, 'b')\", as: part, outer: true, from: FROM",
     "u": 'map: {g: "g - 1", T: "-T", v: v, w: w}, from: FROM',
 }
 PORTS = {"h": ["1", "2", "rest"], "k": ["1", "2", "rest"], "f": ["1", "rest"]}
@@ -216,7 +227,7 @@ def networks(draw: Any) -> tuple[str, list[tuple[str, ...]]]:
         name = "z" if number == len(kinds) - 1 else f"b{number}"
         lines.append(f"  {name}: {{{BOXES[kind].replace('FROM', behind)}}}")
         behind = f"{name}.{draw(st.sampled_from(PORTS.get(kind, ['1'])))}"
-        if kind in "jt":
+        if kind in "jtx":
             # Without the fields that these add.
             lines[-1] = lines[-1].replace(f"  {name}:", f"  {name}x:")
             lines.append(f"  {name}: {{map: {{g: g, T: T, v: v, w: w}}, from: {name}x}}")
