@@ -148,6 +148,8 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("'abc", "a quote or a comment is not closed"),
         (" ", "the expression is empty"),
         ("NULL", "'NULL' has no type: write CAST(NULL AS type)"),
+        ("(Pos = 1) <=> Name NOT LIKE 'a'", "can be read in two ways: put brackets around the inner part"),
+        ("Pos <> 2 <=> Pos BETWEEN 1 AND 2", "can be read in two ways: put brackets around the inner part"),
         ("CAST(Pos AS foo)", "unknown type 'foo' in 'CAST(Pos AS foo)' at column 13: the types are boolean"),
         ("CAST(Pos AS decimal(3, 4))", "'DECIMAL(3, 4)': a decimal(p,s) has 1 to 38 digits"),
         ("CAST(day AS int)", "CAST cannot make int of date in 'CAST(day AS INT)'"),

@@ -162,6 +162,32 @@ get_json_object(o, '$[1][0]')
 get_json_object(o, '$.n')
 get_json_object(o, '$.nope.nothing')
 get_json_object(o, '$.b')
+concat_ws('-', x, w)
+concat_ws('', x, i, 'z')
+concat_ws(', ', x)
+lpad(x, 4, 'é*')
+lpad(x, 2)
+lpad(x, 0, 'a')
+lpad(x, -1, 'a')
+lpad(x, 6, '')
+rpad(x, 7, 'ab')
+rpad(x, 3)
+instr(x, 'b')
+instr(x, '')
+instr(x, '日')
+locate(',', x)
+reverse(x)
+repeat(x, 3)
+repeat(x, 0)
+repeat(x, -1)
+split_part(x, ',', 1)
+split_part(x, ',', 2)
+split_part(x, ',', -1)
+split_part(x, ',', 9)
+split_part(x, ',', -9)
+split_part(x, '', 1)
+split_part(x, '', 2)
+split_part(w, '.', 2)
 md5(x)
 sha1(x)
 sha(x)
@@ -238,6 +264,9 @@ def test_splits_agree(compiling_spark: SparkSession) -> None:
         ("to_timestamp(w, 'EEE d')", "'EEE' is not known; there are yyyy, MMMM, dd"),
         ("to_timestamp(w, 'd dd')", "the pattern has the day twice"),
         ("to_timestamp(ts, 'yyyy')", "needs a string beside a pattern"),
+        ("split_part(x, ',', 0)", "split_part counts from 1"),
+        ("lpad(x, 20000)", "lpad fills up to 10,000 characters at most, found 20,000"),
+        ("concat_ws(',', s)", "array_join puts the elements of one together"),
         ("sha2(x, 128)", "sha2 has 224, 256, 384 or 512 bits, found 128"),
         ("get_json_object(o, 'a.b')", r"write it as \$.name.inner\[0\]"),
         ("get_json_object(o, '$.a[*]')", r"write it as \$.name.inner\[0\]"),

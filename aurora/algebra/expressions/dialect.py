@@ -74,6 +74,13 @@ class Language(Spark):
             name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
         }
 
+        def _parse_paren(self) -> Any:
+            """Brackets, marked as written out: the parser puts some around the sides of <=> and IS."""
+            node = super()._parse_paren()
+            if isinstance(node, exp.Paren):
+                node.meta["written"] = True
+            return node
+
         def _parse_csv(self, parse_method: Any, sep: Any = TokenType.COMMA) -> list[Any]:
             """A list in which no comma stands for itself: the parser would overlook (1,,2)."""
             items = [parse_method()]
@@ -162,7 +169,7 @@ def syntax_fault(text: str, fault: ParseError) -> str:
 def check_precedence(node: exp.Expression) -> None:
     """Where sqlglot and Spark group operators differently, the author has to put brackets."""
     if isinstance(node, COMPARISONS):
-        mixed = any(isinstance(side, (*PREDICATES, exp.Not)) for side in (node.left, node.right))
+        mixed = any(isinstance(unwrapped(side), (*PREDICATES, exp.Not)) for side in (node.left, node.right))
     elif isinstance(node, BITWISE):
         others = (*BITWISE, exp.Add, exp.Sub)
         mixed = any(
@@ -171,7 +178,15 @@ def check_precedence(node: exp.Expression) -> None:
     else:
         return
     if mixed:
-        raise AuroraError(f"'{source(node)}' can be read in two ways: put brackets around the inner part")
+        shown = source(cast(exp.Expression, node.transform(unwrapped)))
+        raise AuroraError(f"'{shown}' can be read in two ways: put brackets around the inner part")
+
+
+def unwrapped(node: Any) -> Any:
+    """What stands inside brackets that nobody wrote."""
+    while isinstance(node, exp.Paren) and not node.meta.get("written"):
+        node = node.this
+    return node
 
 
 def source(node: exp.Expression) -> str:

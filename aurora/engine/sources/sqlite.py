@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_decimal, is_nested
+from aurora.algebra.tuples.types import is_decimal, is_nested, type_name
 from aurora.engine.sources.parse import read_times
 from aurora.engine.sources.reasons import Unreadable, not_a
 from aurora.engine.sources.source import Cursor, Piece, Portion, Reject
@@ -58,9 +58,8 @@ class SqliteTable:
                         f"source {name}: table {self.table} has no field {field}; its fields are {', '.join(names)}"
                     )
                 if is_nested(self.schema[field]) or is_decimal(self.schema[field]):
-                    raise AuroraError(
-                        f"source {name}: field {field} is a struct or an array, which SQLite does not have"
-                    )
+                    kind = type_name(self.schema[field])
+                    raise AuroraError(f"source {name}: field {field} is {kind}, which SQLite does not have")
             if not _has_rowids(database, self.table, known[self.table]):
                 raise AuroraError(
                     f"source {name}: {self.table} is a view or a table without rowids, and its rows have no order; "

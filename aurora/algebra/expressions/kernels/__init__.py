@@ -13,6 +13,7 @@ from aurora.algebra.expressions.kernels import (
     rounding,
     structs,
     text,
+    text_parts,
     time,
     time_patterns,
 )
@@ -26,6 +27,7 @@ KERNELS: dict[str, Maker] = {
     **rounding.KERNELS,
     **mathematics.KERNELS,
     **text.KERNELS,
+    **text_parts.KERNELS,
     **time.KERNELS,
     **conversion.KERNELS,
     **structs.KERNELS,
