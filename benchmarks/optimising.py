@@ -115,22 +115,22 @@ class Trace:
 
     def final(self, first: float, last: float) -> float:
         """Rows a second in the last third of a stretch of the rows."""
-        count = self.rows[-1]
-        low = (first + (last - first) * 2 / 3) * count
-        inside = [
-            (at, row) for at, row in zip(self.seconds, self.rows, strict=True) if low <= row <= last * count
-        ]
-        (start, before), (end, row) = inside[0], inside[-1]
+        low, high = (share * self.rows[-1] for share in (first + (last - first) * 2 / 3, last))
+        points = list(zip(self.seconds, self.rows, strict=True))
+        # From the last batch before the stretch to the last one in it.
+        start, before = next((point for point in reversed(points) if point[1] <= low), points[0])
+        end, row = next(point for point in reversed(points) if point[1] <= high)
         return (row - before) / max(end - start, 1e-9)
 
     def followed(self) -> float | None:
-        """Seconds from the change in the rows until the throughput is that of the second half for good."""
-        half = self.rows[-1] // 2
-        began = next(at for at, row in zip(self.seconds, self.rows, strict=True) if row >= half)
+        """Seconds from the change in the rows until boxes work in another order, and as fast as at the end."""
+        place = next(place for place, row in enumerate(self.rows) if row >= self.rows[-1] // 2)
+        began, before = self.seconds[place], self.orders[place]
+        batches = zip(self.seconds[place:], self.orders[place:], strict=True)
+        moved = next((at for at, order in batches if order != before), None)
         goal = FOLLOWED * self.final(0.5, 1.0)
-        return next(
-            (max(at - began, 0.0) for at, speed, row in self.speeds() if row > half and speed >= goal), None
-        )
+        fast = (at for at, speed, _ in self.speeds() if moved is not None and at >= moved and speed >= goal)
+        return next((at - began for at in fast), None)
 
 
 def traced(source: Path, out: Path, optimise: bool) -> Trace:
