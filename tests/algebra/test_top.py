@@ -203,7 +203,7 @@ def test_many_groups_at_once() -> None:
     ("by", "told"),
     [
         ("who", "unknown field 'who'"),
-        ("bid", "take one of its fields"),
+        ("bid", "take one of its parts, as in bid.price"),
         ("", "empty"),
         ("v DESC NULLS FIRST", "nulls come last"),
         ("v DESC, T", "syntax error"),
