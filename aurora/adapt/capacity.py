@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from aurora.adapt.figures import Figures, find_capacity, find_longest
+from aurora.adapt.figures import Figures, find_capacity, longest_batch
 from aurora.adapt.flows import find_flows
 from aurora.adapt.shedding import Shedding, find_cuts, plan_shedding
 from aurora.engine.pacing import LEAST
@@ -117,7 +117,7 @@ def plan_capacity(
     whole = sum(rates.values())
     needs.append(Need("each row", "", whole, figures.per_row))
     row_cost = sum(need.cores for need in needs) / whole
-    longest = find_longest(find_zone(output.qos for output in network.outputs.values()))
+    longest = longest_batch(find_zone(output.qos for output in network.outputs.values()))
     # Batches as long as they may be, in seconds or in rows, but no shorter than the trip is worth.
     batches = max(min(1 / longest, whole / LEAST), whole / figures.most)
     needs.append(Need("each batch", "", batches, figures.fixed))

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from aurora.engine.pacing import LEAST, ZONE_SHARE
+from aurora.engine.pacing import LEAST, find_longest
 
-__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "find_longest"]
+__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "longest_batch"]
 
 # A network that falls behind makes its batches longer, because long trains cost less a row: up to so many seconds, and
 # to this share of the shortest good zone of its outputs.
@@ -95,9 +95,9 @@ class Figures:
         return find_capacity(self.fixed, self.row_cost, self.cores, self.longest, self.most)
 
 
-def find_longest(zone: float) -> float:
-    """How many seconds a batch may take while rows wait, where the shortest good zone ends at `zone`."""
-    return max(min(LONGEST, ZONE_SHARE * zone), 0.001)
+def longest_batch(zone: float) -> float:
+    """How many seconds a batch takes at most, where the shortest good zone ends at `zone`."""
+    return min(LONGEST, find_longest(zone))
 
 
 def find_capacity(fixed: float, per_row: float, cores: float, longest: float, most: float) -> float:

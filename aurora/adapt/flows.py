@@ -1,44 +1,49 @@
-"""Where tuples go: which outputs each stream leads to, how many tuples pass there, and what one costs from there on."""
+"""Where tuples go: to which outputs a stream or an arc leads, how many pass there, and what one costs from there on."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aurora.adapt.figures import Figures
 from aurora.network.network import Network, Port
 
-__all__ = ["Flow", "find_flows", "find_topmost"]
-
+__all__ = ["Flow", "Place", "complete_rates", "find_behind", "find_flows", "find_topmost"]
 
 # To pass over a row costs about what is left of its reading.
 SKIPPED = 0.6
 
+# A stream, or with the name of a box the arc of it that leads there.
+Place = tuple[Port, str]
+
 
 @dataclass(frozen=True)
 class Flow:
-    """A stream. `ends` are the outputs and points that it leads to, `live` whether its tuples come while it runs.
+    """A stream, or an arc of it. `ends` are the outputs and points that it leads to, `live` whether its tuples come
+    while the network runs.
 
     `rate` are its tuples in a second, `cost` the seconds of one core that a tuple costs from there on. `above` are the
-    streams that it comes from, next to it.
+    places that it comes from, next to it.
     """
 
-    port: Port
+    place: Place
     ends: frozenset[str]
     rate: float
     cost: float
-    above: tuple[Port, ...] = ()
+    above: tuple[Place, ...] = ()
     live: bool = False
 
 
 def find_flows(
     network: Network, figures: Figures, ends: Mapping[str, Port], skipping: Collection[str] = ()
-) -> dict[Port, Flow]:
-    """The streams of a network that lead to one of the `ends`, from the inputs on.
+) -> dict[Place, Flow]:
+    """The streams of a network that lead to one of the `ends`, and the arcs of those that several read.
 
     Rows of the inputs in `skipping` need not even be read where they are left out.
     """
     leading: dict[Port, set[str]] = {}
+    ways: dict[Port, dict[str, tuple[frozenset[str], float]]] = {}
     for name, port in ends.items():
         leading.setdefault(port, set()).add(name)
+    direct = {port: len(names) for port, names in leading.items()}
     cost: dict[Port, float] = {}
     for box in reversed(network.boxes.values()):
         ports = [Port(box.name, name) for name in box.operator.outputs]
@@ -53,33 +58,79 @@ def find_flows(
         for port in network.streams(box):
             leading.setdefault(port, set()).update(reached)
             cost[port] = cost.get(port, 0.0) + behind
+            ways.setdefault(port, {})[box.name] = frozenset(reached), behind
+    found: dict[Place, Flow] = {}
+
+    def add(flow: Flow) -> None:
+        found[flow.place] = flow
+        port, own = flow.place[0], ways.get(flow.place[0], {})
+        if len(own) + direct.get(port, 0) > 1:
+            for name, (reached, behind) in own.items():
+                found[port, name] = Flow((port, name), reached, flow.rate, behind, (flow.place,), flow.live)
+
     # What drop boxes leave out is counted as given: these are the rates without them.
-    found: dict[Port, Flow] = {}
     for name, read in figures.inputs.items():
         port = Port(name)
         if port in leading:
             own = figures.per_row + cost.get(port, 0.0)
             own += SKIPPED * read.cost if name in skipping else 0.0
-            found[port] = Flow(port, frozenset(leading[port]), read.rate, own, (), read.live)
+            add(Flow((port, ""), frozenset(leading[port]), read.rate, own, (), read.live))
     for box in network.boxes.values():
-        streams = network.streams(box)
+        above = [
+            (port, box.name) if (port, box.name) in found else (port, "")
+            for port in network.streams(box)
+            if (port, "") in found
+        ]
         known = figures.boxes.get(box.name)
-        taken = sum(found[port].rate for port in streams if port in found)
+        taken = sum(found[place].rate for place in above)
         for name in box.operator.outputs:
             port = Port(box.name, name)
             if port in leading:
                 rate = taken * known.selectivity.get(name, 0.0) if known is not None else 0.0
-                live = any(found[above].live for above in streams if above in found)
-                ways = frozenset(leading[port])
-                found[port] = Flow(port, ways, rate, cost.get(port, 0.0), tuple(streams), live)
+                live = any(found[place].live for place in above)
+                add(Flow((port, ""), frozenset(leading[port]), rate, cost.get(port, 0.0), tuple(above), live))
     return found
 
 
-def find_topmost(flows: Mapping[Port, Flow], ends: Collection[str]) -> list[Flow]:
-    """The streams that lead to just these ends, and come from none that does: as far upstream as can be."""
+def find_topmost(flows: Mapping[Place, Flow], ends: Collection[str]) -> list[Flow]:
+    """The places that lead to just these ends, and come from none that does: as far upstream as can be."""
     own = frozenset(ends)
     return [
         flow
         for flow in flows.values()
         if flow.ends == own and not any(above in flows and flows[above].ends == own for above in flow.above)
     ]
+
+
+def find_behind(network: Network, ends: Mapping[str, Port], port: Port, box: str = "") -> frozenset[str]:
+    """The ends that a stream, or the arc of it to a box, leads to."""
+    first = [Port(box, name) for name in network.boxes[box].operator.outputs] if box else [port]
+    found, pending, seen = set[str](), first, set[Port]()
+    while pending:
+        port = pending.pop()
+        if port in seen:
+            continue
+        seen.add(port)
+        found |= {name for name, end in ends.items() if end == port}
+        pending += [
+            Port(each.name, name)
+            for each in network.boxes.values()
+            if port in each.inputs
+            for name in each.operator.outputs
+        ]
+    return frozenset(found)
+
+
+def complete_rates(network: Network, figures: Figures, boxes: Collection[str]) -> Figures:
+    """The figures with the rates that these boxes would have if nothing in front of them waited."""
+    rates = {Port(name): read.rate for name, read in figures.inputs.items()}
+    known = dict(figures.boxes)
+    for box in network.boxes.values():
+        own = known.get(box.name)
+        if own is None:
+            continue
+        taken = sum(rates.get(port, 0.0) for port in network.streams(box))
+        if box.name in boxes:
+            own = known[box.name] = replace(own, rate=taken)
+        rates |= {Port(box.name, name): taken * share for name, share in own.selectivity.items()}
+    return replace(figures, boxes=known)

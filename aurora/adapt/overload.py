@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from aurora.adapt.figures import Figures
-from aurora.engine.pacing import ZONE_SHARE
+from aurora.engine.pacing import find_longest
 
 __all__ = ["Load", "find_load", "is_over", "is_pressed"]
 
@@ -41,7 +41,7 @@ def find_load(figures: Figures, zone: float, saved: float, late: float) -> Load:
     arriving = sum(max(read.rate + read.growth, 0.0) for read in live)
     waiting = sum(late * read.rate if read.waiting is None else read.waiting for read in live)
     row = figures.row_cost + saved
-    longest = ZONE_SHARE * (ZONE if math.isinf(zone) else zone)
+    longest = find_longest(ZONE if math.isinf(zone) else zone)
     can = max(HEADROOM * figures.cores - figures.fixed / longest, 0.1 * figures.cores)
     others = sum(read.rate for read in figures.inputs.values() if not read.live)
     rows = arriving + waiting / DRAIN + others

@@ -5,13 +5,13 @@ as a drop box can stand without touching an output that must not lose.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
-from aurora.adapt.flows import Flow, find_topmost
+from aurora.adapt.flows import Flow, Place, find_topmost
 from aurora.adapt.values import Histogram
 from aurora.engine.drops import WHOLE, Drop
-from aurora.network.network import Network, Port
+from aurora.network.network import Network
 from aurora.network.qos import Graph, Qos
 
 __all__ = ["Cut", "Shedding", "can_lose", "find_cuts", "plan_shedding"]
@@ -24,7 +24,7 @@ AS_DELIVERED = Graph(((0.0, 0.0), (100.0, 1.0)))
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a drop box can stand, and what it does to the `outputs` behind it.
+    """Where a drop box can stand, on a stream or before a `box`, and what it does to the `outputs` behind it.
 
     With a `histogram` of the values of `field`, what is worth least goes first; otherwise chance decides. `gain` are
     the seconds of one core that a tuple less saves, `above` the cuts upstream, which take tuples away from this one.
@@ -36,7 +36,12 @@ class Cut:
     gain: float
     field: str | None = None
     histogram: Histogram | None = None
+    box: str = ""
     above: frozenset[str] = frozenset()
+
+    @property
+    def place(self) -> str:
+        return Drop(self.stream, box=self.box).place
 
     def loss(self, share: float) -> float:
         """The share of all worth of each output that goes with a share of the tuples."""
@@ -47,19 +52,21 @@ class Cut:
         if share <= 0:
             return ()
         if self.histogram is None or self.field is None or not sum(self.histogram.counts):
-            return (Drop(self.stream, round(share * WHOLE)),)
+            return (Drop(self.stream, round(share * WHOLE), box=self.box),)
         whole, part = self.histogram.choose(share)
-        found = [Drop(self.stream, WHOLE, self.histogram.condition(self.field, whole))] if whole else []
+        found = []
+        if whole:
+            found.append(Drop(self.stream, WHOLE, self.histogram.condition(self.field, whole), self.box))
         if part is not None and round(part[1] * WHOLE):
             condition = self.histogram.condition(self.field, [part[0]])
-            found.append(Drop(self.stream, round(part[1] * WHOLE), condition))
+            found.append(Drop(self.stream, round(part[1] * WHOLE), condition, self.box))
         return tuple(found)
 
 
 @dataclass(frozen=True)
 class Shedding:
-    """`shares` of streams that are left out, what each output still delivers of its worth and of its tuples (`kept`),
-    and the seconds of one core that this saves in a second."""
+    """`shares` of streams and arcs that are left out, what each output still delivers of its worth and of its tuples
+    (`kept`), and the seconds of one core that this saves in a second."""
 
     drops: tuple[Drop, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -75,7 +82,7 @@ def can_lose(qos: Qos | None) -> bool:
 
 def find_cuts(
     network: Network,
-    flows: Mapping[Port, Flow],
+    flows: Mapping[Place, Flow],
     graphs: Mapping[str, Qos | None],
     histograms: Mapping[str, Histogram] | None = None,
 ) -> list[Cut]:
@@ -88,39 +95,39 @@ def find_cuts(
         if not all(can_lose(graphs.get(name)) for name in ends):
             continue
         chosen = [flow for flow in find_topmost(flows, ends) if flow.live and flow.rate > 0 and flow.cost > 0]
-        cuts += [Cut(str(flow.port), ends, flow.rate, flow.cost) for flow in chosen]
+        cuts += [_cut(flow) for flow in chosen]
     for name, histogram in (histograms or {}).items():
         qos = graphs.get(name)
         if qos is not None and qos.value is not None and sum(histogram.counts) > 0:
             found = _carry_up(network, flows, name, qos.value.of)
             if found is not None:
-                flow, own = found
-                cuts.append(Cut(str(flow.port), flow.ends, flow.rate, flow.cost, own, histogram))
-    above = {cut.stream: _find_above(flows, network.find(cut.stream, "cut")) for cut in cuts}
-    ordered = sorted(cuts, key=lambda cut: (cut.stream, cut.field or ""))
+                own = replace(_cut(found[0]), field=found[1], histogram=histogram)
+                # Where values decide, chance does not.
+                cuts = [*(cut for cut in cuts if cut.place != own.place), own]
+    places = {cut.place for cut in cuts}
+    ordered = sorted(cuts, key=lambda cut: (cut.place, cut.field or ""))
     return [
-        Cut(
-            cut.stream,
-            cut.outputs,
-            cut.rate,
-            cut.gain,
-            cut.field,
-            cut.histogram,
-            frozenset(other.stream for other in cuts if other.stream in above[cut.stream]),
-        )
+        replace(cut, above=frozenset(places & _find_above(flows, (network.find(cut.stream, "cut"), cut.box))))
         for cut in ordered
     ]
 
 
+def _cut(flow: Flow) -> Cut:
+    port, box = flow.place
+    return Cut(str(port), flow.ends, flow.rate, flow.cost, box=box)
+
+
 def _carry_up(
-    network: Network, flows: Mapping[Port, Flow], output: str, field: str
+    network: Network, flows: Mapping[Place, Flow], output: str, field: str
 ) -> tuple[Flow, str] | None:
-    """The stream furthest upstream that leads to this output alone and still has the field, and how it is called."""
-    port = network.outputs[output].port
+    """The place furthest upstream that leads to this output alone and still has the field, and how it is called."""
+    port, reader = network.outputs[output].port, ""
     found: tuple[Flow, str] | None = None
-    while port in flows and flows[port].ends == {output}:
-        if flows[port].live and flows[port].rate > 0:
-            found = flows[port], field
+    while (flow := flows.get((port, reader)) or flows.get((port, ""))) is not None and flow.ends == {output}:
+        if flow.live and flow.rate > 0 and flow.cost > 0:
+            found = flow, field
+        if flows[port, ""].ends != {output}:
+            break
         box = network.boxes.get(port.box)
         if box is None or box.operator.partition is not None or len(network.streams(box)) != 1:
             break
@@ -128,17 +135,18 @@ def _carry_up(
         before = next((old for old, new in kept.items() if new == field), None)
         if before is None:
             break
-        (port,), field = network.streams(box), before
+        (port,), reader, field = network.streams(box), box.name, before
     return found
 
 
-def _find_above(flows: Mapping[Port, Flow], port: Port) -> set[str]:
+def _find_above(flows: Mapping[Place, Flow], place: Place) -> set[str]:
     found: set[str] = set()
-    pending = list(flows[port].above) if port in flows else []
+    pending = list(flows[place].above) if place in flows else []
     while pending:
-        above = pending.pop()
-        if above in flows and str(above) not in found:
-            found.add(str(above))
+        port, box = above = pending.pop()
+        name = Drop(str(port), box=box).place
+        if above in flows and name not in found:
+            found.add(name)
             pending += flows[above].above
     return found
 
@@ -170,8 +178,8 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
     drops = [drop for number, share in shares.items() for drop in cuts[number].drops(share)]
     outputs = sorted({name for cut in cuts for name in cut.outputs})
     return Shedding(
-        tuple(sorted(drops, key=lambda drop: (drop.stream, drop.where or ""))),
-        {cuts[number].stream: share for number, share in shares.items()},
+        tuple(sorted(drops, key=lambda drop: (drop.place, drop.where or ""))),
+        {cuts[number].place: share for number, share in shares.items()},
         {name: _delivered(cuts, shares, name) for name in outputs},
         {name: _kept(cuts, shares, name) for name in outputs},
         relief,
@@ -180,7 +188,7 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
 
 def _rate(cuts: list[Cut], shares: Mapping[int, float], cut: Cut) -> float:
     """Tuples a second of a stream that those above leave for it."""
-    return cut.rate * prod(1 - share for number, share in shares.items() if cuts[number].stream in cut.above)
+    return cut.rate * prod(1 - share for number, share in shares.items() if cuts[number].place in cut.above)
 
 
 def _delivered(cuts: list[Cut], shares: Mapping[int, float], output: str) -> float:

@@ -33,8 +33,10 @@ class Controls:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Those that must be there as the network has them: somebody looks at them, or a drop box is on them."""
-        return (*self.taps, *sorted({drop.stream for drop in self.drops}))
+        """Those that must be there as the network has them: somebody looks at them, or a drop box is on them. Boxes are
+        among them that have a drop box at their input."""
+        dropped = {drop.stream for drop in self.drops} | {drop.box for drop in self.drops if drop.box}
+        return (*self.taps, *sorted(dropped))
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""

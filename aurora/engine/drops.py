@@ -12,16 +12,20 @@ from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
 
-__all__ = ["SHED", "WHOLE", "Drop", "draw", "drop_tuples", "find_drops"]
+__all__ = ["SHED", "TO", "WHOLE", "Drop", "draw", "drop_tuples", "find_drops"]
 
 # Why a tuple was left out, as the counts of what was discarded call it.
 SHED = "shed"
 WHOLE = 1_000_000
+# Between a stream and a box, in the name of an arc.
+TO = " to "
 
 
 @dataclass(frozen=True)
 class Drop:
     """A drop box on a stream: so many `millionths` of its tuples are left out, or of those that meet `where`.
+
+    With `box` it stands on the arc to that box alone; whoever else reads the stream gets all of it.
 
     Which ones follows from their arrival numbers: a batch that is run again leaves out the same.
     """
@@ -29,13 +33,19 @@ class Drop:
     stream: str
     millionths: int = WHOLE
     where: str | None = None
+    box: str = ""
+
+    @property
+    def place(self) -> str:
+        """The name under which it counts what it leaves out."""
+        return f"{self.stream}{TO}{self.box}" if self.box else self.stream
 
 
 def find_drops(drops: Sequence[Drop]) -> dict[str, list[Drop]]:
-    """The drop boxes of each stream."""
+    """The drop boxes of each stream, and of each arc."""
     found: dict[str, list[Drop]] = {}
     for drop in drops:
-        found.setdefault(drop.stream, []).append(drop)
+        found.setdefault(drop.place, []).append(drop)
     return found
 
 
@@ -50,7 +60,7 @@ def drop_tuples(train: Train, schema: Schema, drops: Sequence[Drop]) -> tuple[Tr
 
 def draw(keys: Ints, drop: Drop) -> Mask:
     """Which tuples with these keys a drop box leaves out, as far as chance decides."""
-    lot = _draw_lots(keys, zlib.crc32(drop.stream.encode()))
+    lot = _draw_lots(keys, zlib.crc32(drop.place.encode()))
     return np.asarray(lot < np.uint64(drop.millionths))
 
 

@@ -12,7 +12,7 @@ from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.state import Changes, State, Stored
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
-from aurora.engine.controls import Rewrites
+from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.projection import narrow_rows
@@ -134,7 +134,7 @@ class LocalRun:
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:
         """Runs one batch: trains of the inputs, each read by a task of its own. Gives what came out."""
-        plan = rewrite_plan(self.plan, self.rewrites, [drop.stream for drop in self.drops])
+        plan = rewrite_plan(self.plan, self.rewrites, Controls(drops=self.drops).streams)
         batch = _Batch(plan, self.buckets, moment, self.drops)
         for name, train in trains:
             batch.run(0, 0, {Port(name): [train]}, State())

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 
-__all__ = ["ZONE_SHARE", "Trip", "train_length"]
+__all__ = ["LEAST", "Trip", "find_longest", "train_length"]
 
 # The first train, and the shortest: one that is shorter costs more for its trip than for its tuples.
 FIRST, LEAST = 100_000, 10_000
 GROWTH = 2.5
 # While the input of a live source waits, a batch may take so many times as long: a longer train costs less a tuple.
 PATIENCE = 4
-# A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time.
-ZONE_SHARE = 0.4
+# A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time. But where
+# batches are shorter than so many seconds, they are mostly trip: a late tuple is better than one that is left out.
+ZONE_SHARE, SHORTEST = 0.4, 0.8
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Trip:
     length: int
     rows: int
     took: int | None
+
+
+def find_longest(zone: float) -> float:
+    """How many seconds a batch may take while rows wait, where the shortest good zone ends at `zone`."""
+    return max(ZONE_SHARE * zone, SHORTEST)
 
 
 def train_length(last: Trip | None, target: int, most: int, live: bool, longest: int | None = None) -> int:

@@ -43,9 +43,10 @@ def rewrite_plan(plan: Plan, rewrites: Rewrites, looked_at: Iterable[str] = ()) 
 
 
 def is_pinned(chain: Chain, streams: Iterable[str]) -> bool:
-    """Whether one of the streams is not there where the chain is carried out as one."""
+    """Whether one of the streams, or of the boxes, is not there where the chain is carried out as one."""
     ports = {str(Port(link.name, port)) for link in chain.links for port in link.operator.outputs}
-    return bool((ports - {str(Port(chain.last.name, chain.last.port))}).intersection(streams))
+    names = {link.name for link in chain.links}
+    return bool((ports - {str(Port(chain.last.name, chain.last.port))} | names).intersection(streams))
 
 
 def restore_work(work: Work, chains: Iterable[Chain], controls: Controls) -> Work:

@@ -20,7 +20,7 @@ from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
-from aurora.engine.pacing import ZONE_SHARE
+from aurora.engine.pacing import find_longest
 from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.rewriting import find_chains, restore_work
@@ -340,7 +340,7 @@ class SparkRun:
         admission = replace(
             self._bound.admission,
             target=None if seconds is None else max(1, round(seconds * 1000)),
-            longest=None if zone == math.inf else max(1, round(zone * 1000 * ZONE_SHARE)),
+            longest=None if zone == math.inf else round(1000 * find_longest(zone)),
             notes=str(self._bound.checkpoint.folder),
         )
         writer = (

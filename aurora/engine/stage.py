@@ -15,7 +15,7 @@ from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
 from aurora.engine.buckets import split
-from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
+from aurora.engine.drops import SHED, TO, Drop, drop_tuples, find_drops
 from aurora.engine.plan import Entry, Plan
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
@@ -73,7 +73,7 @@ def run_stage(
     counts: dict[str, BoxCounts] = {}
     dropping = find_drops(drops)
     for port in [key for key in here if isinstance(key, Port)] if dropping else ():
-        here[port] = _shed(plan, port, here[port], dropping, counts)
+        here[port] = _shed(plan, port, here[port], str(port), dropping, counts)
     relations = state.within(RELATIONS)
     reached = Reached(plan, number, here, state)
     for box, wires, clocks in zip(stage.boxes, stage.wiring, stage.clocks, strict=True):
@@ -86,6 +86,11 @@ def run_stage(
             _train(plan, port, here.get(port if entry is None else entry))
             for port, entry in zip(streams, wires, strict=True)
         )
+        if dropping:
+            inputs = tuple(
+                _shed(plan, port, train, f"{port}{TO}{box.name}", dropping, counts)
+                for port, train in zip(streams, inputs, strict=True)
+            )
         own = f"{box.name}{OWN}"
         turn = Turn(state.within(own), moment, primary=primary, relations=relations, clocks=known)
         started = time.perf_counter_ns()
@@ -100,7 +105,7 @@ def run_stage(
         counts |= _count_parts(box.name, turn)
         for name, train in outputs.items():
             made = Port(box.name, name)
-            here[made] = _shed(plan, made, train, dropping, counts) if dropping else train
+            here[made] = _shed(plan, made, train, str(made), dropping, counts) if dropping else train
     if any(box.operator.traits.relations for box in stage.boxes):
         counts[f"relations of stage {number}"] = BoxCounts(state=state.bytes(RELATIONS))
     given: dict[Port | Entry, Train] = {port: train for port, train in here.items() if isinstance(port, Port)}
@@ -108,15 +113,20 @@ def run_stage(
 
 
 def _shed(
-    plan: Plan, port: Port, train: Train, dropping: Mapping[str, list[Drop]], counts: dict[str, BoxCounts]
+    plan: Plan,
+    port: Port,
+    train: Train,
+    place: str,
+    dropping: Mapping[str, list[Drop]],
+    counts: dict[str, BoxCounts],
 ) -> Train:
-    """What the drop boxes of a stream let through; what they leave out is counted by the name of the stream."""
-    if (own := dropping.get(str(port))) is None:
+    """What the drop boxes at a place let through; what they leave out is counted by its name."""
+    if (own := dropping.get(place)) is None:
         return train
     left, number = drop_tuples(train, plan.schemas[port], own)
     if number:
         # A stream of a box is not counted where the box is: its name has the port in it, or is that of an input.
-        counts.setdefault(str(port), BoxCounts()).discarded[SHED] += number
+        counts.setdefault(place, BoxCounts()).discarded[SHED] += number
     return left
 
 

@@ -1,9 +1,11 @@
 """What a running network does about its load: figures after every batch, whose turn it is, and what is shed."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
-from aurora.adapt.deferral import Split
+from aurora.adapt.deferral import ARC, Split
 from aurora.adapt.figures import Figures
+from aurora.adapt.flows import complete_rates
 from aurora.adapt.shedding import Shedding
 from aurora.engine.drops import Drop
 from aurora.engine.settings import Settings
@@ -32,7 +34,16 @@ class Adapting:
     ) -> None:
         self._inputs = sum(not entry.static for entry in network.inputs.values())
         self._longest = settings.batch
+        self._network = network
         self._later = set() if split is None else set(split.later.boxes)
+        # The streams that come into the later part, with the names of its inputs, and who reads them.
+        arcs = {} if split is None else split.arcs
+        self._arcs = {point.name.removeprefix(ARC): name for name, point in arcs.items()}
+        self._readers = {
+            stream: {box.name for box in network.boxes.values() if stream in map(str, box.inputs)}
+            | {output.name for output in network.outputs.values() if str(output.port) == stream}
+            for stream in self._arcs
+        }
         self.turns = None if split is None else Turns(split, settings.batch)
         ends = {name: output.port for name, output in network.outputs.items() if name in sinks}
         shedder = Shedder(network, ends)
@@ -60,7 +71,8 @@ class Adapting:
             if self.shedder is not None:
                 self.shedder.take(report)
                 if self._parts is not None and self.shedder.inputs:
-                    self._set_drops(self.shedder.decide(self.figures(), find_late(report)).drops)
+                    waited = self._parts.waited()
+                    self._set_drops(self.shedder.decide(self.figures(), find_late(report), waited).drops)
             if watch is not None:
                 watch(report)
 
@@ -73,8 +85,9 @@ class Adapting:
             self.shedder.take(report)
 
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
-        """Those of all parts."""
-        return self.catalog.figures(latency)
+        """Those of all parts; what waits in between counts as if it did not."""
+        found = self.catalog.figures(latency)
+        return complete_rates(self._network, found, self._later) if self._later else found
 
     @property
     def shedding(self) -> Shedding:
@@ -82,13 +95,25 @@ class Adapting:
 
     @property
     def shed(self) -> dict[str, int]:
-        """How many tuples were shed on the way to each output, in this run."""
-        return {} if self.shedder is None else self.shedder.shed
+        """How many tuples were shed on the way to each output so far."""
+        if self.shedder is None or self._parts is None:
+            return {}
+        return self.shedder.count(self._parts.discarded())
 
     def _set_drops(self, drops: tuple[Drop, ...]) -> None:
-        """Each where its stream is made."""
+        """Each where its tuples are. Those for the later part alone stand behind the queue, so they shorten it."""
         assert self._parts is not None
-        later = tuple(drop for drop in drops if drop.stream.rpartition(".")[0] in self._later)
-        self._parts.main.set_drops(tuple(drop for drop in drops if drop not in later))
+        later = tuple(moved for drop in drops if (moved := self._in_later(drop)) is not None)
+        self._parts.main.set_drops(tuple(drop for drop in drops if self._in_later(drop) is None))
         if self._parts.deferred is not None:
             self._parts.deferred.set_drops(later)
+
+    def _in_later(self, drop: Drop) -> Drop | None:
+        """The drop box as it stands in the later part of the network; None if it belongs to the other."""
+        if drop.stream.rpartition(".")[0] in self._later:
+            return drop
+        entry = self._arcs.get(drop.stream)
+        readers = {drop.box} if drop.box else self._readers.get(drop.stream, set())
+        if entry is None or not readers or not readers <= self._later:
+            return None
+        return replace(drop, stream=entry)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from aurora.adapt.averages import Averages
-from aurora.adapt.figures import Figures, find_longest
+from aurora.adapt.figures import Figures, longest_batch
 from aurora.adapt.troubles import Noticed, look_at, notice
 from aurora.engine.controls import replace_text
 from aurora.engine.statistics import BatchReport, Delays
@@ -41,7 +41,7 @@ class Catalog:
     ) -> None:
         self._home = home
         self._graphs = graphs
-        self._longest = find_longest(find_zone(graphs.values()))
+        self._longest = longest_batch(find_zone(graphs.values()))
         self._clock = clock
         self.cores, self.most = 1, math.inf
         self.live: Collection[str] = ()

@@ -101,6 +101,9 @@ class Deferred:
             self._held = held
             self._run.hold(held)
 
+    def discarded(self) -> Mapping[str, Mapping[str, int]]:
+        return self._run.totals.discarded
+
     def set_drops(self, drops: tuple[Drop, ...]) -> None:
         self._run.set_drops(drops)
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError
 from aurora.history.deferred import Deferred
 from aurora.network.network import Network
-from aurora.network.qos import Graph
+from aurora.network.qos import Graph, find_zone
 
 __all__ = ["Either", "Parts", "Turns", "find_late"]
 
@@ -23,6 +24,8 @@ __all__ = ["Either", "Parts", "Turns", "find_late"]
 TICK = 0.25
 # The urgent part is idle when no batch of it has ended for so many seconds.
 IDLE = 1.0
+# Rows wait at the inputs if they are more than this share of what a batch took.
+BEHIND = 0.1
 # So many times the longest train may wait at the arcs; then the urgent part waits as well.
 BOUND = 32
 
@@ -45,6 +48,9 @@ class Turns:
         self._bound = BOUND * longest
         self._clock = clock
         self._late = 0.0
+        # Whether rows wait at the inputs. Where they do not, it keeps up, and nothing need wait for it.
+        self._behind = False
+        self.later_zone = find_zone(output.qos for output in split.later.outputs.values())
         self._reported = self._took = 0.0
         self.paused = False
 
@@ -53,6 +59,8 @@ class Turns:
         now = self._clock()
         self._took, self._reported = now - self._reported if self._reported else 0.0, now
         self._late = find_late(report)
+        left = [read.waiting or 0 for read in report.work.inputs.values()]
+        self._behind = sum(left) > BEHIND * max(report.work.rows, 1)
 
     def decide(self, main: SparkRun, deferred: Deferred) -> None:
         waiting = deferred.waiting()
@@ -65,7 +73,7 @@ class Turns:
         age = deferred.find_age() if waiting else 0.0
         urgent = [Standing(graph, self._late) for graph in self._urgent]
         later = [Standing(graph, age) for graph in self._later]
-        deferred.hold(not idle and must_hold(deferred.held, urgent, later))
+        deferred.hold(not idle and self._behind and must_hold(deferred.held, urgent, later))
 
 
 def _find_graphs(network: Network) -> list[Graph]:
@@ -150,6 +158,19 @@ class Parts:
     def statistics(self) -> Statistics:
         seen = self.main.statistics()
         return seen if self.deferred is None else _merge(seen, self.deferred.statistics())
+
+    def waited(self) -> float:
+        """How much of the good zone of their outputs the tuples at the arcs have used up; 1 for all of it."""
+        if self.deferred is None or self._turns is None or not self.deferred.waiting():
+            return 0.0
+        return self.deferred.find_age() / self._turns.later_zone
+
+    def discarded(self) -> dict[str, Counter[str]]:
+        """What was left out so far in all parts, by place and reason."""
+        found = {name: Counter(reasons) for name, reasons in self.main.totals.discarded.items()}
+        for name, reasons in (self.deferred.discarded() if self.deferred is not None else {}).items():
+            found.setdefault(name, Counter()).update(reasons)
+        return found
 
     def waiting(self) -> dict[str, int]:
         """The tuples that wait at each arc between the parts, by the stream."""

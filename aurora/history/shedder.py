@@ -4,18 +4,21 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import Figures
-from aurora.adapt.flows import find_flows
+from aurora.adapt.flows import find_behind, find_flows
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Shedding, can_lose, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
-from aurora.engine.drops import Drop
+from aurora.engine.drops import SHED, TO, Drop
 from aurora.engine.statistics import BatchReport
 from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
 
 __all__ = ["Shedder"]
 
+# So many batches warm up, so many in a row must be too much, and by so much a share changes before it is told again.
+WARM, IN_A_ROW, NOTABLE = 5, 2, 0.25
 # So much of a new count goes into a histogram.
 FRESH = 0.2
 
@@ -41,8 +44,9 @@ class Shedder:
         self.shedding = Shedding()
         # The seconds of one core that it saves a row, as planned.
         self._saved = 0.0
-        # How many tuples were shed on the way to each output.
-        self.shed: dict[str, int] = {}
+        self._pressed = self._batches = 0
+        # The largest share that was told last, and when, in batches.
+        self._told = 0.0
 
     @property
     def needed(self) -> bool:
@@ -50,55 +54,61 @@ class Shedder:
         return any(can_lose(qos) for qos in self._graphs.values())
 
     def take(self, report: BatchReport) -> None:
-        """Counts what a batch of any part has shed, and the values of its rows."""
-        for stream, number in report.work.shed.items():
-            for name in self._behind(stream):
-                self.shed[name] = self.shed.get(name, 0) + number
+        """Looks at the values of the rows of a batch, of any part."""
         for name, counts in report.work.values.items():
             if name in self._histograms:
                 self._histograms[name] = _learn(self._histograms[name], counts, report.controls.drops)
 
-    def _behind(self, stream: str) -> frozenset[str]:
-        """The outputs that a stream leads to."""
-        port = self._network.find(stream, "stream")
-        found, pending = set[str](), [port]
-        while pending:
-            port = pending.pop()
-            found |= {name for name, end in self._ends.items() if end == port}
-            pending += [
-                Port(box.name, name)
-                for box in self._network.boxes.values()
-                if port in box.inputs
-                for name in box.operator.outputs
-            ]
-        return frozenset(found)
+    def count(self, discarded: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+        """How many tuples were shed on the way to each output, out of the counts of all that was left out."""
+        found: dict[str, int] = {}
+        for place, reasons in discarded.items():
+            if number := reasons.get(SHED, 0):
+                stream, _, box = place.partition(TO)
+                port = self._network.find(stream.removeprefix(ARC), "stream")
+                for name in find_behind(self._network, self._ends, port, box):
+                    found[name] = found.get(name, 0) + number
+        return found
 
-    def decide(self, figures: Figures, late: float) -> Shedding:
-        """What is shed from now on; `late` is how long the slowest rows were under way, in seconds."""
+    def decide(self, figures: Figures, late: float, waited: float = 0.0) -> Shedding:
+        """What is shed from now on.
+
+        `late` is how long the slowest rows were under way, in seconds; `waited` what the rows that wait between the
+        parts of the network have used up of the good zone of their outputs, 1 for all of it.
+        """
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
         load = find_load(figures, self._zone, self._saved, late)
+        self._batches += 1
+        pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
+        self._pressed = self._pressed + 1 if pressed else 0
         going = bool(self.shedding.drops)
-        if (not going and not is_pressed(load, self._zone, late)) or (
-            going and is_over(load, self._zone, late)
-        ):
-            found = Shedding()
+        if going:
+            on = not is_over(load, self._zone, late) or waited > 1
         else:
+            # The first batches take long whatever comes, and one slow batch is no overload.
+            on = self._batches > WARM and self._pressed >= IN_A_ROW
+        found = Shedding()
+        if on:
             flows = find_flows(self._network, figures, self._ends, self.skipping)
             cuts = find_cuts(self._network, flows, self._graphs, self._histograms)
             found = plan_shedding(cuts, self._graphs, max(load.excess, 0.0) * figures.rate)
         self._saved = found.relief / figures.rate if figures.rate else 0.0
-        if bool(found.drops) != going:
-            self._tell(found)
+        self._tell(found)
         self.shedding = found
         return found
 
     def _tell(self, found: Shedding) -> None:
-        if found.drops:
+        """When it begins, when it is over, and when it has become much more or less."""
+        most = max(found.shares.values(), default=0.0)
+        if found.drops and (not self.shedding.drops or abs(most - self._told) > NOTABLE):
             shares = ", ".join(f"{100 * share:.0f}% of {name}" for name, share in found.shares.items())
             text = f"overload: load is shed: {shares}"
-        else:
+        elif self.shedding.drops and not found.drops:
             text = "the overload is over: nothing is shed any more"
+        else:
+            return
+        self._told = most
         logging.getLogger("aurora").warning(text)
 
 

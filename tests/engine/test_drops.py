@@ -88,3 +88,15 @@ def test_a_batch_that_is_run_again_sheds_the_same() -> None:
 def test_drops_ride_in_the_controls() -> None:
     controls = Controls(drops=(Drop("reports", 10), Drop("even.1", WHOLE, "Sid = 1")))
     assert Controls.from_json(controls.to_json()) == controls
+
+
+def test_a_drop_box_before_one_box_leaves_the_other_readers_alone() -> None:
+    text = NETWORK.replace(
+        "outputs:", "  all: {map: {Sid: Sid}, from: reports}\noutputs:\n  every: {from: all}"
+    )
+    made = LocalRun(plan_network(from_text(text)), 2)
+    made.drops = (Drop("reports", 500_000, box="even"),)
+    made.read({"reports": Memory.of(SCHEMA, make_train(4000).rows)}, [700])
+    assert len(made.rows("every")) == 4000
+    dropped = made.counts["reports to even"].discarded[SHED]
+    assert 1800 < dropped < 2200 and made.counts["even"].taken == 4000 - dropped

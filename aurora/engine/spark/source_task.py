@@ -55,7 +55,7 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
 
 def _read(piece: Piece, name: str, schema: Schema, task: Task, inputs: int) -> tuple[Portion, int]:
     """The rows of a piece. Those that a drop box leaves out by chance are not even read, where that can be."""
-    own = [drop for drop in task.controls.drops if drop.stream == name and drop.where is None]
+    own = [drop for drop in task.controls.drops if drop.place == name and drop.where is None]
     if not own or not isinstance(piece, SkippingPiece):
         return piece.read(schema), 0
 
