@@ -130,7 +130,7 @@ outputs:
 def test_a_costly_reader_of_a_shared_stream_loses_and_a_cheap_one_does_not() -> None:
     shedder = make_shedder(from_text(FORK))
     shedder.take(report(Work(values={"scores": [0, *[10] * 8, 100]})))
-    found = overload(shedder)
+    found = overload(shedder, 105_000, 240_000, 10_000)
     assert {(drop.stream, drop.box) for drop in found.drops} == {("r", "score")}
     assert found.kept["alarms"] == 1.0 and found.kept["scores"] < 0.8
     assert all(drop.where and "`v`" in drop.where for drop in found.drops)
