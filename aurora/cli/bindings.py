@@ -5,12 +5,16 @@ from aurora.errors import AuroraError
 __all__ = ["read_bindings"]
 
 
+EXAMPLES = {"rate": "NAME=ROWS_PER_SECOND, for example reports=50000"}
+
+
 def read_bindings(given: list[str], what: str) -> dict[str, str]:
     bound: dict[str, str] = {}
     for text in given:
         name, equals, address = text.partition("=")
         if not equals or not name or not address:
-            raise AuroraError(f"--{what} {text}: write NAME=ADDRESS, for example alarms=csv:out.csv")
+            form = EXAMPLES.get(what, "NAME=ADDRESS, for example alarms=csv:out.csv")
+            raise AuroraError(f"--{what} {text}: write {form}")
         if name in bound:
             raise AuroraError(f"--{what} {name} is given twice")
         bound[name] = address

@@ -65,7 +65,7 @@ def capacity(
     rates = {name: _number(name, text) for name, text in read_bindings(rate or [], "rate").items()}
     if (home is None) == (not sample):
         raise AuroraError(
-            "what a tuple costs must be known: give --home DIR or --sample NAME=csv:PATH, one of them"
+            "what a tuple costs is measured either by a run or on a sample: give --home DIR or --sample NAME=csv:PATH"
         )
     # What is wrong with the rates should not wait for Spark.
     check_rates(read, rates)

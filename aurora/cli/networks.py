@@ -8,9 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aurora.adapt.deferral import ARC
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.progress import RunWatch
+from aurora.engine.drops import SHED
 from aurora.engine.explain import describe_network
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import Result
@@ -134,7 +136,8 @@ def run_network(
 def _stopped(result: Result, fresh: bool) -> str:
     if not result.goes_on:
         return "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped"
-    return f"stopped: the same command{' without --fresh' if fresh else ''} goes on where it stopped"
+    waiting = f"; {_number(result.waiting, 'tuple waits', 'tuples wait')} for it" if result.waiting else ""
+    return f"stopped: the same command{' without --fresh' if fresh else ''} goes on where it stopped{waiting}"
 
 
 def _summarise(result: Result, outputs: list[str]) -> None:
@@ -155,7 +158,9 @@ def _summarise(result: Result, outputs: list[str]) -> None:
             console.print(table)
     for box, reasons in sorted(totals.discarded.items()):
         for reason, number in sorted(reasons.items()):
-            console.print(f"box {box} left out {_number(number, 'tuple', 'tuples')}: {reason}")
+            told = _number(number, "tuple", "tuples")
+            shed = f"load was shed: {told} of {box.removeprefix(ARC)}"
+            console.print(shed if reason == SHED else f"box {box} left out {told}: {reason}")
     if totals.rejected:
         where = f"see {totals.rejects}" if totals.rejects else "add --rejects csv:PATH to see them"
         told = f"{_number(totals.rejected, 'row', 'rows')} could not be read: {where}"

@@ -25,13 +25,20 @@ def show_status(found: dict[str, Any]) -> Group:
         (
             "output",
             found.get("outputs", {}),
-            {"rows": "rows", "rows/s": "rate", "p50 s": "latency_p50", "p99 s": "latency_p99"},
+            {
+                "rows": "rows",
+                "rows/s": "rate",
+                "p50 s": "latency_p50",
+                "p99 s": "latency_p99",
+                **_worth(found),
+            },
         ),
         (
             "point",
             found.get("points", {}),
             {"keeps": "keep", "rows": "rows", "passed": "passed", "bytes": "bytes"},
         ),
+        ("arc", _queues(found), {"waiting": "waiting"}),
         ("query", found.get("queries", {}), {"state": "state", "taken": "taken", "behind": "behind"}),
     ):
         if rows:
@@ -41,6 +48,19 @@ def show_status(found: dict[str, Any]) -> Group:
             parts.append(Text(f"query {name}: {query['fault']}"))
     parts += [Text(trouble, style="bold") for trouble in found.get("troubles", [])]
     return Group(*parts)
+
+
+def _worth(found: dict[str, Any]) -> dict[str, str]:
+    """What outputs are worth, where one has a graph, and what was left out, where something was."""
+    outputs = found.get("outputs", {}).values()
+    columns = {"utility": "utility"} if any(each.get("utility") is not None for each in outputs) else {}
+    shed = any(each.get("shed") for each in outputs)
+    return columns | ({"delivered": "delivered", "shed": "shed"} if shed else {})
+
+
+def _queues(found: dict[str, Any]) -> dict[str, Any]:
+    """The arcs at which tuples wait."""
+    return {name: arc for name, arc in found.get("arcs", {}).items() if arc["waiting"]}
 
 
 def _table(title: str, rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> Table:

@@ -62,7 +62,8 @@ class Result:
     """What a run did: sums over all its batches, restarts included, and the seconds of this run.
 
     `already` if there was nothing to do: an earlier run with this checkpoint finished the same input. `goes_on` if the
-    input has not ended, and the same run, started again, begins where this one stopped.
+    input has not ended, and the same run, started again, begins where this one stopped; `waiting` are the tuples inside
+    the network that it then begins with.
     """
 
     totals: Totals
@@ -70,6 +71,7 @@ class Result:
     ended: bool
     already: bool = False
     goes_on: bool = False
+    waiting: int = 0
 
 
 def start_run(

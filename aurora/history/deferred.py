@@ -61,7 +61,6 @@ class Deferred:
             rejects=f"csv:{home.deferred / 'rejects.csv'}",
             batch_seconds=min(1.0, SHARE * split.zone),
         )
-        home.deferred.mkdir(exist_ok=True)
         self.failed = threading.Event()
         self._clock, self._watch = clock, watch
         self._held = False

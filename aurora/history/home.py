@@ -118,7 +118,23 @@ class Home:
             self.note_started()
         self._locks.release()
 
+    def check_parts(self, split: bool) -> None:
+        """Raises a fault if an earlier run in this home had the network in one part, and this one has two, or the other
+        way round: what waits there would be lost."""
+        begun = (self.checkpoint / "network").exists()
+        if begun and self.deferred.is_dir() and not split:
+            raise AuroraError(
+                f"{self.folder} holds a run in two parts, with tuples that wait between them: leave --no-deferring "
+                "out, or start over with --fresh"
+            )
+        if begun and not self.deferred.is_dir() and split:
+            raise AuroraError(
+                f"{self.folder} holds a run in one part: give --no-deferring, or start over with --fresh"
+            )
+
     def check_there(self) -> None:
+        if self.folder.is_file():
+            raise AuroraError(f"{self.folder} is a file; give the folder of a home")
         if not self.checkpoint.is_dir():
             raise AuroraError(
                 f"{self.folder} is not the home of a network; start one with aurora run NETWORK --home {self.folder}"

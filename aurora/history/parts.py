@@ -125,7 +125,7 @@ class Parts:
                 end()
         finally:
             later = None if self.deferred is None else self.deferred.stop()
-        return result if later is None else _merge_results(result, later)
+        return result if later is None else _merge_results(result, later, sum(self.waiting().values()))
 
     def pause(self) -> None:
         if self._turns is not None and self.deferred is not None:
@@ -192,7 +192,7 @@ def _merge(seen: Statistics, later: Statistics) -> Statistics:
     return replace(found, changes=(*seen.changes, *later.changes))
 
 
-def _merge_results(result: Result, later: Result) -> Result:
+def _merge_results(result: Result, later: Result, waiting: int) -> Result:
     totals = result.totals.copy()
     totals.rows.update(later.totals.rows)
     for name in [name for name in totals.rows if name.startswith(ARC)]:
@@ -207,4 +207,5 @@ def _merge_results(result: Result, later: Result) -> Result:
         ended,
         result.already and later.already,
         result.goes_on or later.goes_on,
+        waiting,
     )

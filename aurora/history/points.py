@@ -117,7 +117,7 @@ class Points:
         def told(report: BatchReport) -> None:
             self.note_passed(report.behind)
             if watch is not None:
-                watch(report)
+                watch(replace(report, rows=_without_logs(report.rows)))
 
         return told
 
@@ -179,6 +179,11 @@ class Points:
                 "view": name in self._network.outputs,
             }
         return found
+
+
+def _without_logs(rows: dict[str, int]) -> dict[str, int]:
+    """Rows that leave the network: not those that go into a log only, or also."""
+    return {name: number for name, number in rows.items() if not name.startswith("#")}
 
 
 def find_start(

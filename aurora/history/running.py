@@ -73,6 +73,11 @@ def start(
             home.open()
             home.checkpoint.mkdir(exist_ok=True)
         split = None if home is None or not settings.defer else split_network(network, sinks)
+        if home is not None and not settings.fresh:
+            home.check_parts(split is not None)
+        if home is not None and split is not None:
+            # Before the first part is begun: whoever goes on after a kill sees that there are two.
+            home.deferred.mkdir(exist_ok=True)
         urgent = network if split is None else split.urgent
         points = Points(urgent, home, sinks)
         if home is not None and not settings.fresh:

@@ -164,6 +164,10 @@ def _check_falls(graph: Graph, kind: str, where: str) -> None:
 
 
 def _check_delivered(graph: Graph, where: str) -> None:
+    if graph.points[-1][0] <= 1:
+        raise AuroraError(
+            f"{where}: qos delivered: shares are percent: the graph ends at {graph.points[-1][0]:g}%; write 100 for all"
+        )
     if graph.points[0][0] < 0 or graph.points[-1][0] > 100:
         raise AuroraError(f"{where}: qos delivered: shares are percent from 0 to 100")
     for (x0, y0), (x1, y1) in pairwise(graph.points):

@@ -100,4 +100,16 @@ def test_without_deferring_all_is_one_part(spark: SparkSession, tmp_path: Path) 
         make_network(part), source(part, 50), sinks(tmp_path / "o"), settings(tmp_path, defer=False)
     ) as one:
         assert one._parts.deferred is None
-        assert one.wait().ended
+        one.step(1)
+        wait_until(lambda: one.statistics().batches >= 1)
+    with pytest.raises(AuroraError, match="holds a run in one part: give --no-deferring"):
+        start(make_network(part), source(part, 50), sinks(tmp_path / "o"), settings(tmp_path))
+
+
+def test_a_home_in_two_parts_is_not_run_in_one(spark: SparkSession, tmp_path: Path) -> None:
+    part = "one arc"
+    with start(make_network(part), source(part), sinks(tmp_path / "o"), settings(tmp_path)) as two:
+        two.step(1)
+        wait_until(lambda: two.statistics().batches >= 1)
+    with pytest.raises(AuroraError, match="holds a run in two parts, with tuples that wait"):
+        start(make_network(part), source(part), sinks(tmp_path / "o"), settings(tmp_path, defer=False))

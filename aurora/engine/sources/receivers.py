@@ -1,6 +1,7 @@
 """Threads that write what comes from a socket or a pipe into a spool."""
 
 import contextlib
+import logging
 import os
 import select
 import socket
@@ -111,6 +112,11 @@ class TcpReceiver(Receiver):
                 return None
             except OSError as fault:
                 left = deadline - time.monotonic()
+                if wait == FIRST_WAIT and left > 0:
+                    told = (
+                        f"{self.label} does not answer ({fault.strerror or fault}); trying for {left:.0f} s"
+                    )
+                    logging.getLogger("aurora").warning(told)
                 if left <= 0 or self._stopped.wait(min(wait, left)):
                     return fault
                 wait = min(2 * wait, LONGEST_WAIT)
