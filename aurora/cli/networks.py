@@ -53,7 +53,8 @@ def run_network(
         list[str] | None,
         typer.Option(
             "--sink",
-            help="NAME=csv:PATH, json:PATH, parquet:PATH or console; outputs without one are left out.",
+            help="NAME=csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC or console; "
+            "outputs without one are left out.",
         ),
     ] = None,
     rejects: Annotated[

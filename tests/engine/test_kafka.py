@@ -1,20 +1,28 @@
 """Topics of a real broker, which these tests start, kill and start again."""
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from aurora import Schema
+from aurora.algebra.tuples.train import Ints
 from aurora.engine.kafka import source as kafka_source
 from aurora.engine.kafka import topic as kafka_topic
+from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
 from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
 from tests.engine.kafka_broker import Broker, broker_in, until
-from tests.engine.processes import PATIENCE
+from tests.engine.processes import aurora, kill, wait_for
+from tests.test_docs import blocks
 
-assert PATIENCE
 SCHEMA = Schema.parse("id bigint, km double")
 
 
@@ -158,3 +166,140 @@ def test_records_that_are_not_kept_any_more(broker: Broker, tmp_path: Path) -> N
         told.result(60)
     with pytest.raises(AuroraError, match=r"partition 0: the records from offset 0 on are not kept"):
         portions(source, source.begin(), end, 1)
+
+
+def rows_of(*ids: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"id": number, "km": None} for number in ids], SCHEMA.arrow())
+
+
+def sink_into(broker: Broker, topic: str, options: str = "") -> KafkaSink:
+    return open_kafka_sink("far", f"kafka:{broker.hosts}/{topic}{options}", SCHEMA)
+
+
+def arrived(number: int) -> Ints:
+    return np.zeros(number, np.int64)
+
+
+def test_a_batch_that_comes_again_is_known(broker: Broker) -> None:
+    topic = broker.create("once", 2)
+    sink = sink_into(broker, topic, "?key=id&format=csv")
+    start = sink.open(None)
+    first = sink.deliver(0, rows_of(1, 2, 3), arrived(3), start)
+    assert first["rows"] == 3
+    # The run is killed between the rows and the note; the batch may be another cut of the same rows.
+    for cuts in ([(1, 2, 3)], [(1, 2), (3, 4)], [(1, 2, 3, 4, 5)]):
+        sink, note = sink_into(broker, topic, "?key=id&format=csv"), start
+        for ids in cuts:
+            note = sink.deliver(0, rows_of(*ids), arrived(len(ids)), sink.open(note))
+    assert sorted(broker.read(topic)) == [(b"%d" % number, b"%d," % number) for number in range(1, 6)]
+    other = sink_into(broker, topic, "?key=id&format=csv")
+    with pytest.raises(
+        AuroraError, match=r"the rows that were written to once .* are not those that come now"
+    ):
+        other.deliver(0, rows_of(9, 2, 3, 4, 5), arrived(5), other.open(start))
+
+
+def test_rows_of_a_run_that_was_killed_before_the_end_of_a_batch_do_not_count(broker: Broker) -> None:
+    topic = broker.create("halves")
+    sink = sink_into(broker, topic)
+    note = sink.open(None)
+    sink._connect(note)
+    sink._producer.begin_transaction()
+    sink._producer.produce(topic, b"half")
+    sink._producer.flush(60)
+    again = sink_into(broker, topic)
+    again.deliver(0, rows_of(1), arrived(1), again.open(note))
+    assert broker.read(topic) == [(None, b'{"id": 1, "km": null}')]
+
+
+def test_a_sink_without_transactions_and_faults_of_sinks(broker: Broker) -> None:
+    topic = broker.create("plain")
+    sink = sink_into(broker, topic, "?transactions=no")
+    note = sink.deliver(0, rows_of(1, 2), arrived(2), sink.open(None))
+    sink.finish()
+    assert note["rows"] == 2 and len(broker.read(topic)) == 2
+    with pytest.raises(AuroraError, match=r"has no topic nowhere; create it"):
+        sink_into(broker, "nowhere").open(None)
+    with pytest.raises(AuroraError, match=r"key=who is no field of the output; its fields are id, km"):
+        sink_into(broker, topic, "?key=who")
+    with pytest.raises(AuroraError, match=r"the checkpoint is that of a run into kafka:.*/plain"):
+        sink_into(broker, "once").open(note)
+
+
+NETWORK = """network: trips
+inputs:
+  trips: {schema: "id bigint, km double"}
+boxes:
+  far: {filter: ["km > 1"], from: trips}
+outputs:
+  far: {from: far}
+  all: {from: trips}
+"""
+
+
+def test_a_run_through_kills_of_broker_and_run(broker: Broker, tmp_path: Path) -> None:
+    """Every row once in a file and in a topic, though the broker is killed, and then the run."""
+    came, far = broker.create("came", 2), broker.create("far", 2)
+    network, log, copy = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "copy.jsonl"
+    network.write_text(NETWORK)
+    command = [
+        "run", str(network), "--source", f"trips=kafka:{broker.hosts}/{came}", "--follow",
+        "--sink", f"far=kafka:{broker.hosts}/{far}?key=id", "--sink", f"all=json:{copy}",
+        "--checkpoint", str(tmp_path / "checkpoint"),
+    ]  # fmt: skip
+
+    def send(start: int, stop: int) -> None:
+        broker.send(came, lines(*range(start, stop, 2)), 0)
+        broker.send(came, lines(*range(start + 1, stop, 2)), 1)
+
+    def copied() -> int:
+        return copy.read_bytes().count(b"\n") if copy.exists() else 0
+
+    send(0, 100)
+    run = aurora(command, log)
+    try:
+        wait_for(run, lambda: copied() == 100)
+        broker.kill()
+        wait_for(run, lambda: b"does not answer; the run waits for it" in log.read_bytes())
+        broker.start()
+        wait_for(run, lambda: b"answers again; the run goes on" in log.read_bytes())
+        send(100, 200)
+        wait_for(run, lambda: copied() == 200)
+        broker.send(came, [b"poison"])
+        send(200, 20_000)
+        wait_for(run, lambda: copied() > 200)
+        kill(run)
+        run = aurora(command, log)
+        wait_for(run, lambda: copied() == 20_000)
+        send(20_000, 20_100)
+        wait_for(run, lambda: copied() == 20_100)
+        until(lambda: len(broker.read(far)) >= 20_100)
+    finally:
+        if run.poll() is None:
+            kill(run)
+    expected = [b"%d" % number for number in range(20_100)]
+    assert sorted(key or b"" for key, _ in broker.read(far)) == sorted(expected)
+    assert sorted(json.loads(line)["id"] for line in copy.read_text().splitlines()) == list(range(20_100))
+    (bad,) = (tmp_path / "rejects.csv").read_text().splitlines()[1:]
+    assert bad.startswith("trips,came/0,") and bad.endswith("not a JSON object,poison")
+
+
+def test_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of docs/kafka.md in their order, with this broker for the one of the page."""
+    monkeypatch.chdir(tmp_path)
+    done = 0
+    for block in blocks("docs/kafka.md"):
+        if block.file is not None:
+            Path(block.file).write_text(block.text)
+        for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+            first, *arguments = shlex.split(command.replace("localhost:9092", broker.hosts))
+            if first == "kafka-topics.sh":
+                given = dict(pairwise(arguments))
+                broker.create(given["--topic"], int(given["--partitions"]))
+            elif first == "cat":
+                assert Path(arguments[0]).read_text() == shown
+            else:
+                assert first == "aurora", command
+                assert aurora(arguments, tmp_path / "log").wait() == 0, (tmp_path / "log").read_text()
+            done += 1
+    assert done == 6 and len(broker.read("readings")) == 4

@@ -123,7 +123,7 @@ def _checked(what: str, name: str, value: str) -> tuple[str, str]:
     if SECRET.search(name) and not VARIABLE.fullmatch(value):
         raise AuroraError(
             f"{what}: kafka.{name} is a secret, which a command shows to everybody: put it into a variable of the "
-            f"environment and write kafka.{name}=$VARIABLE (in quotes, so that the shell leaves it alone)"
+            f"environment and write kafka.{name}=$VARIABLE (in single quotes, so that the shell leaves it alone)"
         )
     return name, value
 

@@ -1,11 +1,14 @@
 """The client library of Kafka: loaded when it is needed, its faults in plain words, without secrets."""
 
+import queue
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.errors import AuroraError
 
-__all__ = ["Unreachable", "consumer", "explain", "kafka", "producer"]
+__all__ = ["Unreachable", "consumer", "explain", "kafka", "producer", "within"]
 
 
 class Unreachable(Exception):
@@ -37,10 +40,10 @@ def consumer(address: KafkaAddress, group: str = "aurora", heard: list[Any] | No
     return _opened(address, kafka().Consumer, own, heard)
 
 
-def producer(address: KafkaAddress, own: dict[str, Any]) -> Any:
+def producer(address: KafkaAddress, own: dict[str, Any], heard: list[Any]) -> Any:
     # Keys find the partitions that the clients in Java choose for them.
     common = {"partitioner": "murmur2_random", "linger.ms": 20, "compression.type": "lz4"}
-    return _opened(address, kafka().Producer, common | own, None)
+    return _opened(address, kafka().Producer, common | own, heard)
 
 
 def _opened(address: KafkaAddress, kind: Any, own: dict[str, Any], heard: list[Any] | None) -> Any:
@@ -52,6 +55,27 @@ def _opened(address: KafkaAddress, kind: Any, own: dict[str, Any], heard: list[A
         return kind(conf)
     except kafka().KafkaException as fault:
         raise AuroraError(f"{address.label}: {explain(address, fault)}; mend the options") from None
+
+
+def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Gives up a call that does not come back: some of the client's never do once their broker was away."""
+    done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            done.put((call(*arguments), None))
+        except BaseException as fault:
+            done.put((None, fault))
+
+    threading.Thread(target=work, name="kafka call", daemon=True).start()
+    try:
+        found, fault = done.get(timeout=seconds)
+    except queue.Empty:
+        error = kafka().KafkaError
+        raise kafka().KafkaException(error(error._TIMED_OUT, "the broker took too long")) from None
+    if fault is not None:
+        raise fault
+    return found
 
 
 def explain(address: KafkaAddress, fault: Any) -> str:
