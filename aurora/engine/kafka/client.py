@@ -25,10 +25,10 @@ def kafka() -> Any:
     return confluent_kafka
 
 
-def consumer(address: KafkaAddress, group: str = "aurora", heard: list[Any] | None = None) -> Any:
+def consumer(address: KafkaAddress, heard: list[Any] | None = None) -> Any:
     """Offsets are kept by the run, not by the broker: no group is joined. Faults of the client are `heard`."""
     own = {
-        "group.id": group,
+        "group.id": "aurora",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",

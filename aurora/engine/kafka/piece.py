@@ -16,7 +16,7 @@ from aurora.engine.kafka.values import Records, parse_values
 from aurora.engine.sources.source import Portion
 from aurora.errors import AuroraError
 
-__all__ = ["KafkaPiece", "Range"]
+__all__ = ["KafkaPiece", "Range", "Reader"]
 
 # So many records are taken from the client at once; it is asked for less than that for so many seconds.
 CHUNK, POLL = 100_000, 0.05
@@ -63,7 +63,10 @@ class Reader:
         self._place: tuple[int, int] | None = None
 
     def fetch(self, part: Range) -> Records:
-        """All records of a range; waits for a broker that does not answer."""
+        return self._records(*self.take(part))
+
+    def take(self, part: Range) -> tuple[list[Any], npt.NDArray[np.int64]]:
+        """All records of a range, and their offsets; waits for a broker that does not answer."""
         if self._place != (part.partition, part.start):
             self._consumer.assign([kafka().TopicPartition(self._address.topic, part.partition, part.start)])
         self._place = None
@@ -88,7 +91,7 @@ class Reader:
                 heard = time.monotonic()
         if at == part.stop:
             self._place = (part.partition, at)
-        return self._records(found, np.concatenate(offsets))
+        return found, np.concatenate(offsets)
 
     def _records(self, found: list[Any], offsets: npt.NDArray[np.int64]) -> Records:
         message = kafka().Message

@@ -10,9 +10,9 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
-from aurora.engine.kafka.client import Unreachable, consumer, explain, kafka, producer, within
+from aurora.engine.kafka.client import Unreachable, explain, kafka, producer, within
 from aurora.engine.kafka.encode import Lines, encode_rows
-from aurora.engine.kafka.topic import Topic
+from aurora.engine.kafka.trace import Trace, Tracer
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 
@@ -31,15 +31,15 @@ CHUNK, WAITING = 20_000, 200_000
 class KafkaSink:
     """Its note is the id of its transactions, the number of rows, and a mark of those that came again, if some do.
 
-    The broker keeps that number, too, as an offset of a group of that id, which counts with the transaction of the
-    rows or not at all: rows that come again after a kill are known by it, and passed over.
+    The last row of each transaction has that number, too, in a header: rows that come again after a kill are known by
+    it, and passed over. `ends` is where the topic ended before the last batch, from where on that row is looked for.
     """
 
     def __init__(self, name: str, address: KafkaAddress) -> None:
         self._name = name
         self._address = address
         self._producer: Any = None
-        self._group: Any = None
+        self._tracer: Tracer | None = None
         self._failed: list[Any] = []
         self._heard: list[Any] = []
         # The rows that the broker has, and the mark of the last ones; of those that came again, the mark so far.
@@ -55,18 +55,30 @@ class KafkaSink:
                 f"sink {self._name}: the checkpoint is that of a run into {note['topic']}; "
                 "give that again, or start over with --fresh"
             )
-        self._check_topic()
+        tracer = self._check_topic()
         if note is None:
-            note = {"topic": self._address.label, "id": f"aurora-{uuid.uuid4().hex}", "rows": 0, "again": 0}
+            ends = tracer.ends()
+            note = {
+                "topic": self._address.label,
+                "id": f"aurora-{uuid.uuid4().hex}",
+                "rows": 0,
+                "again": 0,
+                "ends": ends,
+            }
         self._drop()
         self._repeat(lambda: self._connect(note), time.monotonic() + PATIENCE)
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
         lines = encode_rows(rows, self._address.format, self._address.key)
-        self._repeat(lambda: self._write(lines, note))
+        ends = self._repeat(lambda: self._write(lines, note))
         rows_now = note["rows"] + rows.num_rows
-        return {**note, "rows": rows_now, "again": self._again if rows_now < self._written else 0}
+        return {
+            **note,
+            "rows": rows_now,
+            "again": self._again if rows_now < self._written else 0,
+            "ends": ends,
+        }
 
     def sync(self) -> None:
         """A transaction that has ended is kept by all brokers that keep the topic."""
@@ -74,13 +86,13 @@ class KafkaSink:
     def finish(self) -> None:
         self._drop()
 
-    def _check_topic(self) -> None:
+    def _check_topic(self) -> Tracer:
         deadline = time.monotonic() + PATIENCE
-        topic = Topic(self._address)
+        self._tracer = Tracer(self._address)
         while True:
             try:
-                topic.partitions()
-                return
+                self._tracer.check()
+                return self._tracer
             except Unreachable as fault:
                 if time.monotonic() > deadline:
                     raise self._silent(str(fault)) from None
@@ -103,36 +115,39 @@ class KafkaSink:
             return
         made = producer(self._address, {**own, "transactional.id": note["id"]}, self._heard)
         within(LONGEST, made.init_transactions, TIMEOUT)
-        self._group = consumer(self._address, note["id"])
-        (found,) = self._group.committed([kafka().TopicPartition(self._address.topic, 0)], timeout=TIMEOUT)
-        if found.error is not None:
-            raise kafka().KafkaException(found.error)
-        self._written = max(found.offset, note["rows"])
-        self._mark, self._again = int(found.metadata or 0), note["again"]
+        assert self._tracer is not None
+        found = self._tracer.find(note["id"], note["ends"]) or Trace(note["id"], 0, 0)
+        self._written = max(found.rows, note["rows"])
+        self._mark, self._again = found.mark, note["again"]
         self._producer = made
 
-    def _write(self, lines: Lines, note: Note) -> None:
+    def _write(self, lines: Lines, note: Note) -> dict[str, int]:
+        """Gives where the topic ended before what was written."""
         self._connect(note)
+        assert self._tracer is not None
         again = min(self._written - note["rows"], len(lines))
         if again > 0:
             self._check_again(lines, again, note)
         if again == len(lines):
-            return
+            ends: dict[str, int] = note["ends"]
+            return ends
+        ends = self._tracer.ends()
         if not self._address.transactions:
-            self._send(lines, again)
+            self._send(lines, again, len(lines))
             while self._producer.flush(TIMEOUT):
                 self._check_sent()
             self._check_sent()
         else:
             self._producer.begin_transaction()
-            self._send(lines, again)
-            # Of all rows since the note: those are what comes again.
-            mark = str(lines.mark(0, len(lines), note["again"]))
-            reached = kafka().TopicPartition(self._address.topic, 0, note["rows"] + len(lines), mark)
-            members = self._group.consumer_group_metadata()
-            within(LONGEST, self._producer.send_offsets_to_transaction, [reached], members, TIMEOUT)
+            self._send(lines, again, len(lines) - 1)
+            # The mark is of all rows since the note: those are what comes again.
+            mark = lines.mark(0, len(lines), note["again"])
+            trace = Trace(note["id"], note["rows"] + len(lines), mark)
+            (last,) = lines.messages(len(lines) - 1, len(lines))
+            self._producer.produce(self._address.topic, **last, headers=[trace.header()])
             within(LONGEST, self._producer.commit_transaction, TIMEOUT)
         self._written = note["rows"] + len(lines)
+        return ends
 
     def _check_again(self, lines: Lines, number: int, note: Note) -> None:
         """Rows that are there already are passed over only if they are the same."""
@@ -144,9 +159,9 @@ class KafkaSink:
                 "not those that come now; write to a new topic, and start over with --fresh"
             )
 
-    def _send(self, lines: Lines, first: int) -> None:
-        for start in range(first, len(lines), CHUNK):
-            messages = lines.messages(start, min(start + CHUNK, len(lines)))
+    def _send(self, lines: Lines, first: int, stop: int) -> None:
+        for start in range(first, stop, CHUNK):
+            messages = lines.messages(start, min(start + CHUNK, stop))
             sent = self._producer.produce_batch(
                 self._address.topic, messages, on_delivery=lambda error, _: self._failed.append(error)
             )
@@ -161,14 +176,14 @@ class KafkaSink:
         if self._failed:
             raise kafka().KafkaException(self._failed[0])
 
-    def _repeat(self, step: Any, deadline: float | None = None) -> None:
+    def _repeat(self, step: Any, deadline: float | None = None) -> Any:
         """Does a step until it succeeds; after a fault all is begun anew, from what the broker says that it has."""
         told = False
         while True:
             try:
-                step()
+                found = step()
                 break
-            except kafka().KafkaException as fault:
+            except (Unreachable, kafka().KafkaException) as fault:
                 error = self._failed[0] if self._failed else fault.args[0]
                 self._drop()
                 self._judge(error)
@@ -182,9 +197,12 @@ class KafkaSink:
                 time.sleep(PAUSE)
         if told:
             self._tell(f"{self._address.hosts} takes rows again; the run goes on")
+        return found
 
     def _judge(self, error: Any) -> None:
         """Raises a fault where waiting would not help."""
+        if isinstance(error, str):
+            return
         codes = kafka().KafkaError
         why, code = explain(self._address, error), error.code()
         if code in (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_TOPIC):
@@ -216,7 +234,7 @@ class KafkaSink:
     def _drop(self) -> None:
         if self._producer is not None:
             self._producer.purge()
-        self._producer = self._group = None
+        self._producer = None
 
 
 def open_kafka_sink(name: str, text: str, schema: Schema) -> KafkaSink:

@@ -61,7 +61,7 @@ class Topic:
             # Nothing is that young: what comes from now on is.
             found |= self.offsets(behind, LATEST)
         elif behind:
-            raise Unreachable
+            raise Unreachable("a partition has no leader")
         return found
 
     def ends(self, partitions: list[int], age: float) -> dict[int, int]:
@@ -86,7 +86,7 @@ class Topic:
             )
         self._missing_since = self._missing_since or now
         if now - self._missing_since < GONE_AFTER:
-            return Unreachable()
+            return Unreachable("the topic is not there yet")
         return AuroraError(
             f"topic {self._address.topic} is gone from {self._address.hosts}, deleted while it was read; what came "
             "before is done; to read a new topic of that name, start over with --fresh"
