@@ -15,11 +15,11 @@ from aurora.cache import cache_folder
 from tests.engine.processes import answers, free_port
 
 VERSION = "4.3.1"
-JARS = cache_folder() / f"kafka-{VERSION}"
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tests</groupId><artifactId>broker</artifactId><version>1</version><packaging>pom</packaging>
+BROKER = ("org.apache.kafka", "kafka_2.13", VERSION)
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>tests</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies><dependency>
-  <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+  <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
 </dependency></dependencies></project>"""
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 SETTINGS = """process.roles=broker,controller
@@ -39,37 +39,33 @@ group.initial.rebalance.delay.ms=0
 """
 
 
-def jars() -> Path:
-    """Skips the test, and says why, where there are none and none can be fetched."""
+def jars(group: str, artifact: str, version: str) -> Path:
+    """A folder of what Maven fetches; skips the test, and says why, where there is none and none can be fetched."""
     pytest.importorskip("confluent_kafka", reason="no Kafka: the package confluent-kafka is not installed")
-    if not JARS.is_dir():
-        maven = shutil.which("mvn")
-        if maven is None:
-            pytest.skip("no Kafka: its jars are fetched with Maven, and there is none")
-        partial = JARS.with_name(f"{JARS.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        (partial / "pom.xml").write_text(POM)
-        scope = ["-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
-        try:
-            done = subprocess.run(
-                [maven, "-q", "-B", PLUGIN, *scope],
-                cwd=partial,
-                capture_output=True,
-                timeout=240,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip("no Kafka: its jars did not come in time")
-        if done.returncode:
-            pytest.skip("no Kafka: its jars cannot be fetched")
-        partial.rename(JARS)
-    return JARS
+    folder = cache_folder() / f"{artifact}-{version}"
+    if folder.is_dir():
+        return folder
+    maven = shutil.which("mvn")
+    if maven is None:
+        pytest.skip("no Kafka: its jars are fetched with Maven, and there is none")
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    (partial / "pom.xml").write_text(POM.format(group, artifact, version))
+    command = [maven, "-q", "-B", PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
+    try:
+        done = subprocess.run(command, cwd=partial, capture_output=True, timeout=240, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("no Kafka: its jars did not come in time")
+    if done.returncode:
+        pytest.skip("no Kafka: its jars cannot be fetched")
+    partial.rename(folder)
+    return folder
 
 
 class Broker:
     def __init__(self, folder: Path) -> None:
-        self._classes = f"{jars()}/*"
+        self._classes = f"{jars(*BROKER)}/*"
         from confluent_kafka.admin import AdminClient
 
         self._folder = folder
