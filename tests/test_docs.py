@@ -28,6 +28,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "examples/README.md", "docs/networks.md
 OTHERS = [
     "docs/running-networks.md",
     "docs/adaptation.md",
+    "docs/kafka.md",
     "docs/linear-road.md",
     "docs/linear-road-on-aurora.md",
     "docs/nexmark.md",

@@ -47,14 +47,16 @@ def run_network(
         list[str] | None,
         typer.Option(
             "--source",
-            help="NAME=csv:PATH, json:PATH, parquet:PATH, sqlite:FILE?table=T or tcp:HOST:PORT; once for each input.",
+            help="NAME=csv:PATH, json:PATH, parquet:PATH, sqlite:FILE?table=T, tcp:HOST:PORT or "
+            "kafka:HOST:PORT/TOPIC; once for each input.",
         ),
     ] = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(
             "--sink",
-            help="NAME=csv:PATH, json:PATH, parquet:PATH or console; outputs without one are left out.",
+            help="NAME=csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC or console; "
+            "outputs without one are left out.",
         ),
     ] = None,
     rejects: Annotated[
@@ -62,7 +64,7 @@ def run_network(
         typer.Option(help="Where bad rows go, for example csv:bad.csv [rejects.csv beside the first sink]."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on when the files are read: wait for more.")
+        bool, typer.Option("--follow", help="Go on when the files and topics are read: wait for more.")
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="A Spark master, for example spark://host:7077 [all cores here].")

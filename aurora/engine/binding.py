@@ -21,7 +21,7 @@ from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path
 from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.receivers import Receiver
+from aurora.engine.sources.receivers import Feed
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
@@ -50,7 +50,7 @@ class Bound:
     job: Job
     admission: Admission
     sinks: dict[str, Sink]
-    receivers: list[Receiver]
+    receivers: list[Feed]
     checkpoint: Checkpoint
     inputs: dict[str, str]
     done: bool
@@ -232,11 +232,11 @@ def _open_streams(
     sinks: Mapping[str, Sink],
     checkpoint: Checkpoint,
     settings: Settings,
-) -> tuple[dict[str, Source], list[Receiver], Totals | None]:
+) -> tuple[dict[str, Source], list[Feed], Totals | None]:
     """The sources of the inputs, and what is noted of them in the checkpoint, which is this run's from here on."""
     checkpoint.open(settings.fresh)
     streams: dict[str, Source] = {}
-    receivers = []
+    receivers: list[Feed] = []
     for name, _ in plan.inputs:
         schema = network.inputs[name].schema
         source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
@@ -246,12 +246,12 @@ def _open_streams(
 
 
 def _unchanged(
-    noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source], receivers: list[Receiver]
+    noted: Totals, inputs: Mapping[str, str], streams: Mapping[str, Source], receivers: list[Feed]
 ) -> bool:
     """Whether the input that a run has finished is what there is now; of what comes through a pipe nobody knows."""
     return (
         noted.inputs == inputs
-        and not receivers
+        and not any(receiver.once for receiver in receivers)
         and all(
             name in noted.places and source.finished(noted.places[name]) for name, source in streams.items()
         )

@@ -1,4 +1,4 @@
-"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, console, a function, or a sink object."""
+"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC, console, a function, or an object."""
 
 import os
 from dataclasses import replace
@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.kafka.address import is_kafka
+from aurora.engine.kafka.sink import open_kafka_sink
 from aurora.engine.paths import check_local
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.function import FunctionSink, Printer
@@ -37,10 +39,13 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     text = str(address)
     if text == "console":
         return FunctionSink(Printer(name))
+    if is_kafka(text):
+        return open_kafka_sink(name, text, schema)
     kind, colon, path = text.partition(":")
     if not colon or kind not in FILES or not path:
         raise AuroraError(
-            f"sink {name}: '{text}' is not an address; write csv:PATH, json:PATH, parquet:PATH or console"
+            f"sink {name}: '{text}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            "kafka:HOST:PORT/TOPIC or console"
         )
     check_local(f"sink {name}", path)
     whole = path.lower().endswith(FILES[kind])

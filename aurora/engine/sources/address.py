@@ -1,4 +1,5 @@
-"""Addresses of sources: csv:PATH, json:PATH, parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, or an object."""
+"""Addresses of sources: csv:PATH, json:PATH, parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT,
+kafka:HOST:PORT/TOPIC, or an object."""
 
 import glob
 import os
@@ -8,6 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.kafka.address import is_kafka
+from aurora.engine.kafka.source import check_kafka, open_kafka
+from aurora.engine.kafka.watch import BrokerWatch
 from aurora.engine.sources.address_text import Address, host_and_port, read_address
 from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.files import LineFiles
@@ -16,7 +20,7 @@ from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
-from aurora.engine.sources.receivers import PipeReceiver, Receiver, TcpReceiver
+from aurora.engine.sources.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
 from aurora.engine.sources.source import Source
 from aurora.engine.sources.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.sqlite import SqliteTable
@@ -35,6 +39,9 @@ def check_source(name: str, address: object) -> None:
     while isinstance(address, Wrapping):
         address = address.address
     if isinstance(address, Source | KeyedSet):
+        return
+    if is_kafka(address):
+        check_kafka(name, str(address))
         return
     given = read_address(name, address)
     place = given.place
@@ -59,12 +66,12 @@ def check_source(name: str, address: object) -> None:
 
 
 def source_path(name: str, address: object) -> str | None:
-    """The file, folder or pattern that is read; None for a socket, a pipe, or an object."""
+    """The file, folder or pattern that is read; None for a socket, a pipe, a topic, or an object."""
     while isinstance(address, Wrapping):
         address = address.address
     if isinstance(address, KeyedSet):
         return address.place
-    if isinstance(address, Source):
+    if isinstance(address, Source) or is_kafka(address):
         return None
     given = read_address(name, address)
     return None if given.kind == "tcp" or given.is_pipe else given.place
@@ -72,8 +79,8 @@ def source_path(name: str, address: object) -> str | None:
 
 def open_source(
     name: str, address: object, schema: Schema, follow: bool, notes: Path
-) -> tuple[Source, Receiver | None]:
-    """The source, and the thread that feeds it if it is a socket or a pipe.
+) -> tuple[Source, Feed | None]:
+    """The source, and the thread that feeds it if it is a socket or a pipe, or looks after it if it is a topic.
 
     `notes` is a folder for what restarts need.
     """
@@ -90,6 +97,9 @@ def open_source(
         raise AuroraError(
             f"source {name}: a set that is stored by key is a table; give its address for a stream"
         )
+    if is_kafka(address):
+        topic = open_kafka(name, str(address), schema, follow, notes / f"{name}.kafka")
+        return topic, BrokerWatch(name, topic.address)
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         return _open_spool(given, schema, notes / f"{name}.spool")
@@ -101,6 +111,8 @@ def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> So
     check_source(name, address)
     if isinstance(address, Source):
         return address
+    if is_kafka(address):
+        raise AuroraError(f"table {name}: a table cannot come from a topic; give a file")
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")

@@ -73,7 +73,7 @@ def read_address(name: str, address: object) -> Address:
     if not colon or kind not in KINDS or not place:
         raise AuroraError(
             f"source {name}: '{address}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
-            "sqlite:PATH?table=NAME or tcp:HOST:PORT"
+            "sqlite:PATH?table=NAME, tcp:HOST:PORT or kafka:HOST:PORT/TOPIC"
         )
     found = OPTIONS.fullmatch(place)
     if found is None or os.path.exists(place):

@@ -7,12 +7,12 @@ import select
 import socket
 import threading
 import time
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from aurora.engine.sources.spool import SpoolWriter
 from aurora.errors import AuroraError
 
-__all__ = ["PipeReceiver", "Receiver", "TcpReceiver"]
+__all__ = ["Feed", "PipeReceiver", "Receiver", "TcpReceiver"]
 
 CHUNK = 1 << 20
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
@@ -20,8 +20,21 @@ FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 POLL = 0.2
 
 
+class Feed(Protocol):
+    """What works beside a source while it is read; `once` if what it brings cannot be asked for again."""
+
+    @property
+    def once(self) -> bool: ...
+
+    def connect(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class Receiver(threading.Thread):
     """`fault` says why no more will come, unless the other side has closed as it should."""
+
+    once = True
 
     def __init__(self, label: str, spool: SpoolWriter) -> None:
         super().__init__(name=f"receiver {label}", daemon=True)

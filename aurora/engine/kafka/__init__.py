@@ -1,0 +1,9 @@
+"""Topics of Kafka as sources and sinks.
+
+- address: kafka:HOST:PORT/TOPIC and its options; secrets come from the environment
+- client: the client library, loaded when it is needed, and its faults in plain words
+- topic: which partitions a topic has, and how far they go
+- source: a topic as a source; piece: the part of it that one task reads; values: records into Arrow
+- watch: tells when the broker does not answer, and when it does again
+- sink: a topic as a sink, in transactions; encode: rows into records
+"""

@@ -1,0 +1,138 @@
+"""Addresses of topics: kafka:HOST:PORT/TOPIC?format=json&key=FIELD&kafka.NAME=VALUE."""
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
+from aurora.errors import AuroraError, did_you_mean
+
+__all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_kafka"]
+
+PREFIX = "kafka:"
+SHAPE = re.compile(r"([^/?\s]+:\d{1,5}(?:,[^/?,\s]+:\d{1,5})*)/([A-Za-z0-9._-]{1,249})(?:\?(.*))?", re.DOTALL)
+SOURCE_OPTIONS = ("format", "key", "start", "timestamp")
+SINK_OPTIONS = ("format", "key", "transactions")
+FORMATS = ("json", "csv")
+# What the client is told here: another value would break what is promised.
+OURS = (
+    "bootstrap.servers", "group.id", "enable.auto.commit", "auto.offset.reset", "enable.partition.eof",
+    "transactional.id", "enable.idempotence",
+)  # fmt: skip
+SECRET = re.compile(r"password|secret|token|credential|\.pem$|oauthbearer\.config|assertion", re.IGNORECASE)
+VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+@dataclass(frozen=True)
+class KafkaAddress:
+    """`settings` go to the client as they are, but those that begin with $ are looked up where it is opened.
+
+    So no secret is in here, nor in anything that this is written to.
+    """
+
+    hosts: str
+    topic: str
+    format: str = "json"
+    key: str | None = None
+    timestamp: str | None = None
+    start: str = "earliest"
+    transactions: bool = True
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{PREFIX}{self.hosts}/{self.topic}"
+
+    def identity(self) -> str:
+        options = [("format", self.format), ("key", self.key), ("timestamp", self.timestamp)]
+        return f"{self.label}?{'&'.join(f'{name}={value}' for name, value in options if value)}"
+
+    def start_time(self) -> int | None:
+        """The milliseconds since 1970 at which to start; None for a place that has a name."""
+        if self.start in ("earliest", "latest"):
+            return None
+        if self.start.isdigit():
+            return int(self.start)
+        moment = datetime.fromisoformat(self.start)
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+    def resolved(self) -> dict[str, str]:
+        """The settings with what the environment says; for the client alone."""
+        return {name: _look_up(name, value) for name, value in self.settings}
+
+
+def is_kafka(address: object) -> bool:
+    return isinstance(address, str) and address.startswith(PREFIX)
+
+
+def read_kafka(what: str, address: str, options: tuple[str, ...]) -> KafkaAddress:
+    """`what` is the source or sink in messages, `options` those that it may have."""
+    found = SHAPE.fullmatch(address.removeprefix(PREFIX))
+    if found is None:
+        # Without the options: whatever is wrong with it, a secret is not shown.
+        raise AuroraError(
+            f"{what}: '{address.partition('?')[0]}' needs a host, a port and a topic, "
+            "for example kafka:localhost:9092/trips"
+        )
+    given: dict[str, str] = {}
+    settings: list[tuple[str, str]] = []
+    for option in filter(None, (found[3] or "").split("&")):
+        name, equals, value = option.partition("=")
+        if not equals or not value:
+            raise AuroraError(f"{what}: option {name} has no value; write {name}=VALUE")
+        if name.startswith("kafka."):
+            settings.append(_checked(what, name.removeprefix("kafka."), unquote(value)))
+        elif name in options:
+            given[name] = unquote(value)
+        else:
+            raise AuroraError(
+                f"{what}: there is no option {name}{did_you_mean(name, options)}; the options of kafka are "
+                f"{', '.join(options)}, and kafka.NAME for those of its client"
+            )
+    return _made(what, found[1], found[2], given, tuple(settings))
+
+
+def _made(
+    what: str, hosts: str, topic: str, given: dict[str, str], settings: tuple[tuple[str, str], ...]
+) -> KafkaAddress:
+    form = given.get("format", "json")
+    if form not in FORMATS:
+        raise AuroraError(f"{what}: format is json or csv, found '{form}'")
+    transactions = given.get("transactions", "yes")
+    if transactions not in ("yes", "no"):
+        raise AuroraError(f"{what}: transactions is yes or no, found '{transactions}'")
+    address = KafkaAddress(
+        hosts, topic, form, given.get("key"), given.get("timestamp"), given.get("start", "earliest"),
+        transactions == "yes", settings,
+    )  # fmt: skip
+    try:
+        address.start_time()
+    except ValueError:
+        raise AuroraError(
+            f"{what}: start is earliest, latest or a time such as 2026-01-31T12:00:00Z, found '{address.start}'"
+        ) from None
+    if address.key is not None and address.key == address.timestamp:
+        raise AuroraError(f"{what}: field {address.key} cannot be both key and timestamp; name two fields")
+    return address
+
+
+def _checked(what: str, name: str, value: str) -> tuple[str, str]:
+    if name in OURS:
+        raise AuroraError(f"{what}: {name} is not yours to set here; leave kafka.{name} out")
+    if SECRET.search(name) and not VARIABLE.fullmatch(value):
+        raise AuroraError(
+            f"{what}: kafka.{name} is a secret, which a command shows to everybody: put it into a variable of the "
+            f"environment and write kafka.{name}=$VARIABLE (in single quotes, so that the shell leaves it alone)"
+        )
+    return name, value
+
+
+def _look_up(name: str, value: str) -> str:
+    variable = VARIABLE.fullmatch(value)
+    if variable is None:
+        return value
+    word = variable[1] or variable[2]
+    if word not in os.environ:
+        raise AuroraError(f"kafka.{name} is in the variable {word}, which is not set; export {word} first")
+    return os.environ[word]

@@ -1,0 +1,248 @@
+"""A topic as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice."""
+
+import logging
+import time
+import uuid
+from typing import Any
+
+import pyarrow as pa
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
+from aurora.engine.kafka.client import Unreachable, explain, kafka, producer, within
+from aurora.engine.kafka.encode import Lines, encode_rows
+from aurora.engine.kafka.trace import Trace, Tracer
+from aurora.engine.sinks.sink import Note
+from aurora.errors import AuroraError
+
+__all__ = ["KafkaSink", "open_kafka_sink"]
+
+# Of one step with the broker, and between two tries, in seconds.
+TIMEOUT, PAUSE = 10.0, 0.5
+# A step that takes longer does not come back.
+LONGEST = 12.0
+# A broker that does not answer when a run starts is waited for so long; one that did before, for as long as it takes.
+PATIENCE = 30.0
+# So many rows are given to the client at once, and so many may wait in it.
+CHUNK, WAITING = 20_000, 200_000
+
+
+class KafkaSink:
+    """Its note is the id of its transactions, the number of rows, and a mark of those that came again, if some do.
+
+    The last row of each transaction has that number, too, in a header: rows that come again after a kill are known by
+    it, and passed over. `ends` is where the topic ended before the last batch, from where on that row is looked for.
+    """
+
+    def __init__(self, name: str, address: KafkaAddress) -> None:
+        self._name = name
+        self._address = address
+        self._producer: Any = None
+        self._tracer: Tracer | None = None
+        self._failed: list[Any] = []
+        self._heard: list[Any] = []
+        # The rows that the broker has, and the mark of the last ones; of those that came again, the mark so far.
+        self._written, self._mark, self._again = 0, 0, 0
+
+    @property
+    def place(self) -> None:
+        return None
+
+    def open(self, note: Note) -> Note:
+        if note is not None and note["topic"] != self._address.label:
+            raise AuroraError(
+                f"sink {self._name}: the checkpoint is that of a run into {note['topic']}; "
+                "give that again, or start over with --fresh"
+            )
+        tracer = self._check_topic()
+        if note is None:
+            ends = tracer.ends()
+            note = {
+                "topic": self._address.label,
+                "id": f"aurora-{uuid.uuid4().hex}",
+                "rows": 0,
+                "again": 0,
+                "ends": ends,
+            }
+        self._drop()
+        self._repeat(lambda: self._connect(note), time.monotonic() + PATIENCE)
+        return note
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        lines = encode_rows(rows, self._address.format, self._address.key)
+        ends = self._repeat(lambda: self._write(lines, note))
+        rows_now = note["rows"] + rows.num_rows
+        return {
+            **note,
+            "rows": rows_now,
+            "again": self._again if rows_now < self._written else 0,
+            "ends": ends,
+        }
+
+    def sync(self) -> None:
+        """A transaction that has ended is kept by all brokers that keep the topic."""
+
+    def finish(self) -> None:
+        self._drop()
+
+    def _check_topic(self) -> Tracer:
+        deadline = time.monotonic() + PATIENCE
+        self._tracer = Tracer(self._address)
+        while True:
+            try:
+                self._tracer.check()
+                return self._tracer
+            except Unreachable as fault:
+                if time.monotonic() > deadline:
+                    raise self._silent(str(fault)) from None
+                time.sleep(PAUSE)
+
+    def _connect(self, note: Note) -> None:
+        """What an earlier run has left open is given up by the broker; what it has ended is read back."""
+        if self._producer is not None:
+            self._producer.poll(0)
+            if not self._heard:
+                return
+            # Its broker was away: begun anew, it finds its way at once.
+            self._drop()
+        self._failed.clear()
+        self._heard.clear()
+        own: dict[str, Any] = {"delivery.report.only.error": True, "queue.buffering.max.messages": 0}
+        if not self._address.transactions:
+            self._producer = producer(self._address, {**own, "enable.idempotence": True}, self._heard)
+            self._written = note["rows"]
+            return
+        made = producer(self._address, {**own, "transactional.id": note["id"]}, self._heard)
+        within(LONGEST, made.init_transactions, TIMEOUT)
+        assert self._tracer is not None
+        found = self._tracer.find(note["id"], note["ends"]) or Trace(note["id"], 0, 0)
+        self._written = max(found.rows, note["rows"])
+        self._mark, self._again = found.mark, note["again"]
+        self._producer = made
+
+    def _write(self, lines: Lines, note: Note) -> dict[str, int]:
+        """Gives where the topic ended before what was written."""
+        self._connect(note)
+        assert self._tracer is not None
+        again = min(self._written - note["rows"], len(lines))
+        if again > 0:
+            self._check_again(lines, again, note)
+        if again == len(lines):
+            ends: dict[str, int] = note["ends"]
+            return ends
+        ends = self._tracer.ends()
+        if not self._address.transactions:
+            self._send(lines, again, len(lines))
+            while self._producer.flush(TIMEOUT):
+                self._check_sent()
+            self._check_sent()
+        else:
+            self._producer.begin_transaction()
+            self._send(lines, again, len(lines) - 1)
+            # The mark is of all rows since the note: those are what comes again.
+            mark = lines.mark(0, len(lines), note["again"])
+            trace = Trace(note["id"], note["rows"] + len(lines), mark)
+            (last,) = lines.messages(len(lines) - 1, len(lines))
+            self._producer.produce(self._address.topic, **last, headers=[trace.header()])
+            within(LONGEST, self._producer.commit_transaction, TIMEOUT)
+        self._written = note["rows"] + len(lines)
+        return ends
+
+    def _check_again(self, lines: Lines, number: int, note: Note) -> None:
+        """Rows that are there already are passed over only if they are the same."""
+        found = lines.mark(0, number, note["again"])
+        self._again = found
+        if note["rows"] + number == self._written and found != self._mark:
+            raise AuroraError(
+                f"sink {self._name}: the rows that were written to {self._address.topic} before the run was killed are "
+                "not those that come now; write to a new topic, and start over with --fresh"
+            )
+
+    def _send(self, lines: Lines, first: int, stop: int) -> None:
+        for start in range(first, stop, CHUNK):
+            messages = lines.messages(start, min(start + CHUNK, stop))
+            sent = self._producer.produce_batch(
+                self._address.topic, messages, on_delivery=lambda error, _: self._failed.append(error)
+            )
+            if sent != len(messages):
+                raise kafka().KafkaException(next(each["_error"] for each in messages if "_error" in each))
+            self._producer.poll(0)
+            while len(self._producer) > WAITING:
+                self._producer.poll(0.05)
+                self._check_sent()
+
+    def _check_sent(self) -> None:
+        if self._failed:
+            raise kafka().KafkaException(self._failed[0])
+
+    def _repeat(self, step: Any, deadline: float | None = None) -> Any:
+        """Does a step until it succeeds; after a fault all is begun anew, from what the broker says that it has."""
+        told = False
+        while True:
+            try:
+                found = step()
+                break
+            except (Unreachable, kafka().KafkaException) as fault:
+                error = self._failed[0] if self._failed else fault.args[0]
+                self._drop()
+                self._judge(error)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise self._silent(explain(self._address, error)) from None
+                if not told:
+                    self._tell(
+                        f"{self._address.hosts} does not take rows ({explain(self._address, error)}); it waits"
+                    )
+                told = True
+                time.sleep(PAUSE)
+        if told:
+            self._tell(f"{self._address.hosts} takes rows again; the run goes on")
+        return found
+
+    def _judge(self, error: Any) -> None:
+        """Raises a fault where waiting would not help."""
+        if isinstance(error, str):
+            return
+        codes = kafka().KafkaError
+        why, code = explain(self._address, error), error.code()
+        if code in (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_TOPIC):
+            raise AuroraError(
+                f"sink {self._name}: topic {self._address.topic} is gone from {self._address.hosts}; create it, and "
+                "give the same command again"
+            )
+        if code in (codes.UNSUPPORTED_VERSION, codes._UNSUPPORTED_FEATURE):
+            raise AuroraError(
+                f"sink {self._name}: {self._address.hosts} has no transactions ({why}); add transactions=no, after "
+                "which rows may come twice when a run is killed"
+            )
+        refused = (
+            codes._AUTHENTICATION, codes.SASL_AUTHENTICATION_FAILED, codes.TOPIC_AUTHORIZATION_FAILED,
+            codes.CLUSTER_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED,
+            codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.MSG_SIZE_TOO_LARGE,
+        )  # fmt: skip
+        if code in refused:
+            raise AuroraError(f"sink {self._name}: {self._address.label} refuses: {why}")
+
+    def _silent(self, why: str) -> AuroraError:
+        return AuroraError(
+            f"sink {self._name}: {self._address.hosts} does not answer: {why}; start the broker, or check the address"
+        )
+
+    def _tell(self, text: str) -> None:
+        logging.getLogger("aurora").warning(f"sink {self._name}: {text}")
+
+    def _drop(self) -> None:
+        if self._producer is not None:
+            self._producer.purge()
+        self._producer = None
+
+
+def open_kafka_sink(name: str, text: str, schema: Schema) -> KafkaSink:
+    address = read_kafka(f"sink {name}", text, SINK_OPTIONS)
+    address.resolved()
+    kafka()
+    if address.key is not None and address.key not in schema:
+        raise AuroraError(
+            f"sink {name}: key={address.key} is no field of the output; its fields are {', '.join(schema.names)}"
+        )
+    return KafkaSink(name, address)

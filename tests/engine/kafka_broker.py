@@ -1,0 +1,150 @@
+"""A broker of Kafka for tests, in a process of its own, from the jars that Maven fetches once."""
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aurora.cache import cache_folder
+from tests.engine.processes import answers, free_port
+
+VERSION = "4.3.1"
+BROKER = ("org.apache.kafka", "kafka_2.13", VERSION)
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>tests</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies><dependency>
+  <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+</dependency></dependencies></project>"""
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
+SETTINGS = """process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:{control}
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+"""
+
+
+def jars(group: str, artifact: str, version: str) -> Path:
+    """A folder of what Maven fetches; skips the test, and says why, where there is none and none can be fetched."""
+    pytest.importorskip("confluent_kafka", reason="no Kafka: the package confluent-kafka is not installed")
+    folder = cache_folder() / f"{artifact}-{version}"
+    if folder.is_dir():
+        return folder
+    maven = shutil.which("mvn")
+    if maven is None:
+        pytest.skip("no Kafka: its jars are fetched with Maven, and there is none")
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    (partial / "pom.xml").write_text(POM.format(group, artifact, version))
+    command = [maven, "-q", "-B", PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={partial}"]
+    try:
+        done = subprocess.run(command, cwd=partial, capture_output=True, timeout=240, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("no Kafka: its jars did not come in time")
+    if done.returncode:
+        pytest.skip("no Kafka: its jars cannot be fetched")
+    partial.rename(folder)
+    return folder
+
+
+class Broker:
+    def __init__(self, folder: Path) -> None:
+        self._classes = f"{jars(*BROKER)}/*"
+        from confluent_kafka.admin import AdminClient
+
+        self._folder = folder
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        text = SETTINGS.format(port=self.port, control=free_port(), folder=folder)
+        (folder / "server.properties").write_text(text)
+        format_it = ["format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(folder / "server.properties")]
+        subprocess.run(
+            ["java", "-cp", self._classes, "kafka.tools.StorageTool", *format_it],
+            check=True,
+            capture_output=True,
+        )
+        self.start()
+        self.admin = AdminClient({"bootstrap.servers": self.hosts, "log_level": 0})
+
+    @property
+    def hosts(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = ["java", "-Xmx300m", "-XX:TieredStopAtLevel=1", "-cp", self._classes, "kafka.Kafka"]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, str(self._folder / "server.properties")], stdout=log, stderr=log
+            )
+        until(lambda: answers(self.port))
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def create(self, topic: str, partitions: int = 1) -> str:
+        from confluent_kafka.admin import NewTopic
+
+        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+        until(lambda: topic in self.admin.list_topics(timeout=10).topics)
+        return topic
+
+    def send(self, topic: str, values: Sequence[bytes | None], partition: int = 0, **more: Any) -> None:
+        from confluent_kafka import Producer
+
+        producer = Producer({"bootstrap.servers": self.hosts, "log_level": 0})
+        for value in values:
+            producer.produce(topic, value, partition=partition, **more)
+        assert producer.flush(60) == 0
+
+    def read(self, topic: str) -> list[tuple[bytes | None, bytes]]:
+        """Keys and values of all that is committed, partition by partition."""
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+        conf = {"bootstrap.servers": self.hosts, "group.id": "tests", "log_level": 0}
+        reader = Consumer({**conf, "isolation.level": "read_committed", "enable.partition.eof": True})
+        found = []
+        for partition in sorted(self.admin.list_topics(timeout=10).topics[topic].partitions):
+            reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+            while True:
+                message = reader.poll(30)
+                assert message is not None
+                if message.error() is not None:
+                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                    break
+                found.append((message.key(), message.value()))
+        reader.close()
+        return found
+
+
+def until(reached: Any, patience: float = 120) -> None:
+    deadline = time.monotonic() + patience
+    while not reached():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+@contextmanager
+def broker_in(folder: Path) -> Iterator[Broker]:
+    broker = Broker(folder)
+    try:
+        yield broker
+    finally:
+        broker.kill()

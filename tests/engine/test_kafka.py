@@ -1,0 +1,320 @@
+"""Topics of a real broker, which these tests start, kill and start again."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from aurora import Schema
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.kafka import source as kafka_source
+from aurora.engine.kafka import topic as kafka_topic
+from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
+from aurora.engine.kafka.source import KafkaTopic, open_kafka
+from aurora.engine.sources.source import Cursor, Portion
+from aurora.errors import AuroraError
+from tests.engine.kafka_broker import Broker, broker_in, until
+from tests.engine.processes import aurora, kill, wait_for
+from tests.test_docs import blocks
+
+SCHEMA = Schema.parse("id bigint, km double")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with broker_in(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+def opened(
+    broker: Broker, topic: str, folder: Path, schema: Schema = SCHEMA, options: str = "", follow: bool = False
+) -> KafkaTopic:
+    text = f"kafka:{broker.hosts}/{topic}{options}"
+    return open_kafka("trips", text, schema, follow, folder / f"{topic}.note")
+
+
+def lines(*ids: int) -> list[bytes | None]:
+    return [b'{"id": %d, "km": 1.5}' % number for number in ids]
+
+
+def portions(source: KafkaTopic, start: Cursor, end: Cursor, number: int) -> list[Portion]:
+    return [piece.read(source.schema) for piece in source.pieces(start, end, number)]
+
+
+def numbered(found: list[Portion], field: str = "id") -> list[tuple[int, object]]:
+    return [
+        (number, value)
+        for part in found
+        for number, value in zip(part.numbers.tolist(), part.rows.column(field).to_pylist(), strict=True)
+    ]
+
+
+def test_partitions_come_one_after_the_other_however_they_are_cut(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.create("cut", 3)
+    for partition, ids in enumerate([range(40), range(100, 110), range(200, 230)]):
+        broker.send(topic, lines(*ids), partition)
+    source = opened(broker, topic, tmp_path)
+    middle = source.advance(source.begin(), 40)
+    assert middle == {"row": 40, "offsets": {"0": 20, "1": 5, "2": 15}}
+    end = source.advance(middle, 1000)
+    assert source.finished(end) and not source.finished(middle) and source.waiting(middle) == 40
+    first = [*range(20), *range(100, 105), *range(200, 215)]
+    second = [*range(20, 40), *range(105, 110), *range(215, 230)]
+    for number in (1, 2, 7):
+        assert numbered(portions(source, source.begin(), middle, number)) == list(enumerate(first))
+        assert numbered(portions(source, middle, end, number)) == list(enumerate(second, 40))
+    # What came after the start belongs to another run; one that goes on ends where it would have.
+    broker.send(topic, lines(999))
+    assert source.advance(end, 10) == end
+    assert opened(broker, topic, tmp_path).last == source.last
+
+
+def test_bad_records_are_told_with_their_offsets(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.create("bad")
+    broker.send(topic, [*lines(1), b"{poison", None, b"", b'{\n  "id": 2\n}\n', b'{"id": "x"}'])
+    source = opened(broker, topic, tmp_path)
+    end = source.advance(source.begin(), 100)
+    (found,) = portions(source, source.begin(), end, 1)
+    assert numbered([found]) == [(0, 1), (4, 2)]
+    assert [(bad.file, bad.line) for bad in found.rejects] == [("bad/0", 1), ("bad/0", 3), ("bad/0", 5)]
+    assert "x" in found.rejects[2].reason and found.rejects[0].text == "{poison"
+
+
+def test_keys_and_times_are_fields_and_a_time_is_a_start(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.create("keyed")
+    broker.send(topic, [b'a,"x,y"', b"b,z"], key=b"7", timestamp=1_000)
+    broker.send(topic, [b"c,z"], key=b"eight", timestamp=2_000)
+    broker.send(topic, [b"d,z"], key=b"9", timestamp=3_000)
+    schema = Schema.parse("at timestamp, name string, number int, more string")
+    source = opened(broker, topic, tmp_path, schema, "?format=csv&key=number&timestamp=at&start=1001")
+    assert source.begin()["offsets"] == {"0": 2}
+    source = opened(broker, topic, tmp_path / "..", schema, "?format=csv&key=number&timestamp=at")
+    (found,) = portions(source, source.begin(), source.advance(source.begin(), 10), 1)
+    assert found.rows.column("more").to_pylist() == ["x,y", "z", "z"]
+    assert found.rows.column("number").to_pylist() == [7, 7, 9]
+    assert [moment.timestamp() for moment in found.rows.column("at").to_pylist()] == [1, 1, 3]
+    assert [(bad.line, bad.reason) for bad in found.rejects] == [(2, "field number: 'eight' is not an int")]
+
+
+def test_what_is_not_committed_is_not_seen(broker: Broker, tmp_path: Path) -> None:
+    from confluent_kafka import Producer
+
+    topic = broker.create("transactions")
+    producer = Producer({"bootstrap.servers": broker.hosts, "transactional.id": "test", "log_level": 0})
+    producer.init_transactions(60)
+    for number, commit in ((1, True), (2, False), (3, True)):
+        producer.begin_transaction()
+        producer.produce(topic, lines(number)[0])
+        producer.flush(60)
+        producer.commit_transaction() if commit else producer.abort_transaction()
+    source = opened(broker, topic, tmp_path, follow=True)
+    until(lambda: source.advance(source.begin(), 100)["row"] == 6)
+    end = source.advance(source.begin(), 100)
+    for number in (1, 3, 6):
+        assert numbered(portions(source, source.begin(), end, number)) == [(0, 1), (4, 3)]
+
+
+def test_new_partitions_are_noticed(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from confluent_kafka.admin import NewPartitions
+
+    monkeypatch.setattr(kafka_source, "PARTITIONS_AGE", 0.0)
+    topic = broker.create("growing")
+    source = opened(broker, topic, tmp_path, options="?start=latest", follow=True)
+    assert source.live and source.keeps and source.advance(source.begin(), 10) == source.begin()
+    broker.admin.create_partitions([NewPartitions(topic, 2)])[topic].result(60)
+    until(lambda: source.advance(source.begin(), 10) != source.begin())
+    place = source.advance(source.begin(), 10)
+    assert place["offsets"] == {"0": 0, "1": 0} and "new partitions: 1" in place["notice"]
+    broker.send(topic, lines(5), 1)
+    until(lambda: source.advance(place, 10)["row"] == 1)
+    assert numbered(portions(source, place, source.advance(place, 10), 2)) == [(0, 5)]
+
+
+def test_a_topic_that_is_not_there_or_no_more(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AuroraError, match=r"has no topic missing; create it, or check the name$"):
+        opened(broker, "missing", tmp_path)
+    monkeypatch.setattr(kafka_topic, "GONE_AFTER", 0.0)
+    monkeypatch.setattr(kafka_source, "PARTITIONS_AGE", 0.0)
+    topic = broker.create("deleted")
+    broker.send(topic, lines(1))
+    source = opened(broker, topic, tmp_path, follow=True)
+    until(lambda: source.advance(source.begin(), 10)["row"] == 1)
+    place = source.advance(source.begin(), 10)
+    broker.admin.delete_topics([topic])[topic].result(60)
+    with pytest.raises(AuroraError, match=r"^topic deleted is gone from .*, deleted while it was read"):
+        until(lambda: source.advance(place, 10) != place)
+    with pytest.raises(AuroraError, match=r"^(topic deleted is gone|topic deleted, partition 0)"):
+        portions(source, source.begin(), place, 1)
+
+
+def test_records_that_are_not_kept_any_more(broker: Broker, tmp_path: Path) -> None:
+    from confluent_kafka import TopicPartition
+
+    topic = broker.create("short")
+    broker.send(topic, lines(1, 2, 3))
+    source = opened(broker, topic, tmp_path)
+    end = source.advance(source.begin(), 10)
+    for told in broker.admin.delete_records([TopicPartition(topic, 0, 2)]).values():
+        told.result(60)
+    with pytest.raises(AuroraError, match=r"partition 0: the records from offset 0 on are not kept"):
+        portions(source, source.begin(), end, 1)
+
+
+def rows_of(*ids: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"id": number, "km": None} for number in ids], SCHEMA.arrow())
+
+
+def sink_into(broker: Broker, topic: str, options: str = "") -> KafkaSink:
+    return open_kafka_sink("far", f"kafka:{broker.hosts}/{topic}{options}", SCHEMA)
+
+
+def arrived(number: int) -> Ints:
+    return np.zeros(number, np.int64)
+
+
+def test_a_batch_that_comes_again_is_known(broker: Broker) -> None:
+    topic = broker.create("once", 2)
+    sink = sink_into(broker, topic, "?key=id&format=csv")
+    start = sink.open(None)
+    first = sink.deliver(0, rows_of(1, 2, 3), arrived(3), start)
+    assert first["rows"] == 3
+    # The run is killed between the rows and the note; the batch may be another cut of the same rows.
+    for cuts in ([(1, 2, 3)], [(1, 2), (3, 4)], [(1, 2, 3, 4, 5)]):
+        sink, note = sink_into(broker, topic, "?key=id&format=csv"), start
+        for ids in cuts:
+            note = sink.deliver(0, rows_of(*ids), arrived(len(ids)), sink.open(note))
+    assert sorted(broker.read(topic)) == [(b"%d" % number, b"%d," % number) for number in range(1, 6)]
+    other = sink_into(broker, topic, "?key=id&format=csv")
+    with pytest.raises(
+        AuroraError, match=r"the rows that were written to once .* are not those that come now"
+    ):
+        other.deliver(0, rows_of(9, 2, 3, 4, 5), arrived(5), other.open(start))
+
+
+def test_rows_of_a_run_that_was_killed_before_the_end_of_a_batch_do_not_count(broker: Broker) -> None:
+    topic = broker.create("halves")
+    sink = sink_into(broker, topic)
+    note = sink.open(None)
+    sink._connect(note)
+    sink._producer.begin_transaction()
+    sink._producer.produce(topic, b"half")
+    sink._producer.flush(60)
+    again = sink_into(broker, topic)
+    again.deliver(0, rows_of(1), arrived(1), again.open(note))
+    assert broker.read(topic) == [(None, b'{"id": 1, "km": null}')]
+
+
+def test_a_sink_without_transactions_and_faults_of_sinks(broker: Broker) -> None:
+    topic = broker.create("plain")
+    sink = sink_into(broker, topic, "?transactions=no")
+    note = sink.deliver(0, rows_of(1, 2), arrived(2), sink.open(None))
+    sink.finish()
+    assert note["rows"] == 2 and len(broker.read(topic)) == 2
+    with pytest.raises(AuroraError, match=r"has no topic nowhere; create it"):
+        sink_into(broker, "nowhere").open(None)
+    with pytest.raises(AuroraError, match=r"key=who is no field of the output; its fields are id, km"):
+        sink_into(broker, topic, "?key=who")
+    with pytest.raises(AuroraError, match=r"the checkpoint is that of a run into kafka:.*/plain"):
+        sink_into(broker, "once").open(note)
+
+
+NETWORK = """network: trips
+inputs:
+  trips: {schema: "id bigint, km double"}
+boxes:
+  far: {filter: ["km > 1"], from: trips}
+outputs:
+  far: {from: far}
+  all: {from: trips}
+"""
+
+
+def test_a_run_through_kills_of_broker_and_run(broker: Broker, tmp_path: Path) -> None:
+    """Every row once in a file and in a topic, though the broker is killed, and then the run."""
+    came, far = broker.create("came", 2), broker.create("far", 2)
+    network, log, copy = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "copy.jsonl"
+    network.write_text(NETWORK)
+    command = [
+        "run", str(network), "--source", f"trips=kafka:{broker.hosts}/{came}", "--follow",
+        "--sink", f"far=kafka:{broker.hosts}/{far}?key=id", "--sink", f"all=json:{copy}",
+        "--checkpoint", str(tmp_path / "checkpoint"),
+    ]  # fmt: skip
+
+    def send(start: int, stop: int) -> None:
+        broker.send(came, lines(*range(start, stop, 2)), 0)
+        broker.send(came, lines(*range(start + 1, stop, 2)), 1)
+
+    def copied() -> int:
+        return copy.read_bytes().count(b"\n") if copy.exists() else 0
+
+    send(0, 100)
+    run = aurora(command, log)
+    try:
+        wait_for(run, lambda: copied() == 100)
+        broker.kill()
+        wait_for(run, lambda: b"does not answer; the run waits for it" in log.read_bytes())
+        broker.start()
+        wait_for(run, lambda: b"answers again; the run goes on" in log.read_bytes())
+        send(100, 200)
+        wait_for(run, lambda: copied() == 200)
+        broker.send(came, [b"poison"])
+        send(200, 20_000)
+        wait_for(run, lambda: copied() > 200)
+        kill(run)
+        run = aurora(command, log)
+        wait_for(run, lambda: copied() == 20_000)
+        send(20_000, 20_100)
+        wait_for(run, lambda: copied() == 20_100)
+        until(lambda: len(broker.read(far)) >= 20_100)
+    finally:
+        if run.poll() is None:
+            kill(run)
+    expected = [b"%d" % number for number in range(20_100)]
+    assert sorted(key or b"" for key, _ in broker.read(far)) == sorted(expected)
+    assert sorted(json.loads(line)["id"] for line in copy.read_text().splitlines()) == list(range(20_100))
+    (bad,) = (tmp_path / "rejects.csv").read_text().splitlines()[1:]
+    assert bad.startswith("trips,came/0,") and bad.endswith("not a JSON object,poison")
+
+
+def test_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of docs/kafka.md in their order, with this broker for the one of the page."""
+    monkeypatch.chdir(tmp_path)
+    done = 0
+    for block in blocks("docs/kafka.md"):
+        if block.file is not None:
+            Path(block.file).write_text(block.text)
+        for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+            first, *arguments = shlex.split(command.replace("localhost:9092", broker.hosts))
+            if first == "kafka-topics.sh":
+                given = dict(pairwise(arguments))
+                broker.create(given["--topic"], int(given["--partitions"]))
+            elif first == "cat":
+                assert Path(arguments[0]).read_text() == shown
+            else:
+                assert first == "aurora", command
+                assert aurora(arguments, tmp_path / "log").wait() == 0, (tmp_path / "log").read_text()
+            done += 1
+    assert done == 6 and len(broker.read("readings")) == 4
+
+
+def test_a_sink_waits_for_its_broker_and_tells(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    topic = broker.create("waiting")
+    sink = sink_into(broker, topic)
+    note = sink.deliver(0, rows_of(1), arrived(1), sink.open(None))
+    broker.kill()
+    with ThreadPoolExecutor(1) as beside:
+        delivered = beside.submit(sink.deliver, 1, rows_of(2), arrived(1), note)
+        until(lambda: "does not take rows" in caplog.text)
+        broker.start()
+        assert delivered.result(120)["rows"] == 2
+    assert "takes rows again; the run goes on" in caplog.text
+    assert len(broker.read(topic)) == 2
