@@ -5,5 +5,5 @@
 - topic: which partitions a topic has, and how far they go
 - source: a topic as a source; piece: the part of it that one task reads; values: records into Arrow
 - watch: tells when the broker does not answer, and when it does again
-- sink: a topic as a sink, in transactions; encode: rows into records
+- sink: a topic as a sink, in transactions; encode: rows into records; trace: what the transactions have left
 """
