@@ -134,4 +134,7 @@ def main(scale: float = 1.0, plot: str = "scheduling.png") -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, sys.argv[2] if len(sys.argv) > 2 else "scheduling.png")
+    main(
+        float(sys.argv[1]) if len(sys.argv) > 1 else 1.0,
+        sys.argv[2] if len(sys.argv) > 2 else "scheduling.png",
+    )

@@ -222,4 +222,6 @@ def _inside(folder: str) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, sys.argv[2] if len(sys.argv) > 2 else "shedding.png")
+    main(
+        float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, sys.argv[2] if len(sys.argv) > 2 else "shedding.png"
+    )

@@ -79,7 +79,10 @@ def test_what_does_not_fit(aurora, network: Path, home: Path) -> None:  # type: 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--rate", "r=5"], "what a tuple costs is measured either by a run or on a sample: give --home DIR or --sample"),
+        (
+            ["--rate", "r=5"],
+            "what a tuple costs is measured either by a run or on a sample: give --home DIR or --sample",
+        ),
         (["--home", "{home}"], "input r has no rate; add --rate r=ROWS_PER_SECOND"),
         (["--home", "{home}", "--rate", "r=many"], "--rate r=many: write a number of rows a second"),
         (["--home", "{home}", "--rate", "q=1", "--rate", "r=1"], "--rate q: the network has no such input"),
