@@ -131,9 +131,9 @@ def run_once(source: Surge, name: str) -> Course:
 
 
 def find_capacity(rows: int) -> float:
-    """Rows a second that are taken in, in the later half of a run."""
+    """Rows a second that are taken in, in the last third of a run."""
     taken = run_once(as_fast_as_it_can(rows), "nothing shed").taken
-    late = [(now, row) for now, row in taken if row >= rows / 2]
+    late = [(now, row) for now, row in taken if row >= 2 * rows / 3]
     return (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0])
 
 
@@ -159,7 +159,7 @@ def utilities(course: Course, source: Surge) -> tuple[list[float], list[float]]:
 def main(scale: float = 1.0, plot: str = "shedding.png") -> None:
     spark_session("benchmarks", f"local[{CORES}]")
     with tempfile.TemporaryDirectory(prefix="aurora-bench-") as folder, _inside(folder):
-        capacity = find_capacity(int(12_000_000 * max(scale, 0.1)))
+        capacity = find_capacity(int(8_000_000 * max(scale, 0.1)))
         surge = SURGE * scale
         source = Surge(((WARM, 0.3 * capacity), (surge, 2 * capacity), (CALM, 0.3 * capacity)))
         courses = {name: run_once(source, name) for name in POLICIES}

@@ -44,7 +44,7 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     kind, colon, path = text.partition(":")
     if not colon or kind not in FILES or not path:
         raise AuroraError(
-            f"sink {name}: '{text}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            f"sink {name}: '{text.partition('?')[0]}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
             "kafka:HOST:PORT/TOPIC or console"
         )
     check_local(f"sink {name}", path)
