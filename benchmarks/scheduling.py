@@ -83,11 +83,23 @@ def find_capacity(folder: Path, rows: int) -> float:
     return (total - reached[first]) / total * rows / (moments[-1][0] - moments[first][0])
 
 
+def find_sustained(guess: float, folder: Path) -> float:
+    """Rows a second that are taken in while far too many come, in real time."""
+    source = Surge(((WARM, 0.3 * guess), (20.0, 2.5 * guess)))
+    course = run_once(source, folder, defer=False)
+    sink = course.sinks["alarms"]
+    began = sink.moments[0][0]
+    late = [each for each in sink.moments if began + WARM + 6 <= each[0] <= began + WARM + 20]
+    share = sum(each[3] for each in late[1:]) / sink.total
+    return share * source.total / (late[-1][0] - late[0][0])
+
+
 def main(scale: float = 1.0, plot: str = "scheduling.png") -> None:
     spark_session("benchmarks", f"local[{CORES}]")
     surge, calm = SURGE * scale, CALM * scale
     with tempfile.TemporaryDirectory(prefix="aurora-bench-") as name:
-        capacity = find_capacity(Path(name) / "capacity", int(8_000_000 * max(scale, 0.2)))
+        capacity = find_capacity(Path(name) / "capacity", int(3_000_000 * max(scale, 0.3)))
+        capacity = find_sustained(capacity, Path(name) / "sustained")
         source = Surge(((WARM, 0.3 * capacity), (surge, 1.5 * capacity), (calm, 0.5 * capacity)))
         courses = {
             label: run_once(source, Path(name) / f"run-{defer}", defer)
@@ -97,20 +109,18 @@ def main(scale: float = 1.0, plot: str = "scheduling.png") -> None:
     for label, course in courses.items():
         for output, zone in ZONES.items():
             sink = course.sinks[output]
-            worst = sink.slowest(sink.moments[0][0] + WARM)
-            rows.append(
-                [
-                    label,
-                    output,
-                    f"{zone:g} s",
-                    f"{worst:.1f} s",
-                    "yes" if worst <= zone else "no",
-                    f"{sink.total:,}",
-                ]
-            )
+            begin = sink.moments[0][0] + WARM
+            slowest, worst = sink.quantile(0.99, begin), sink.slowest(begin)
+            told = [
+                f"{slowest:.1f} s",
+                "yes" if slowest <= zone else "no",
+                f"{worst:.1f} s",
+                f"{sink.total:,}",
+            ]
+            rows.append([label, output, f"{zone:g} s", *told])
     show(
         f"Scheduling: {capacity:,.0f} rows/s are taken in; 1.5 times that for {surge:g} s, then half of it",
-        ["", "output", "good zone", "p99 of the worst batch", "in its zone", "rows"],
+        ["", "output", "good zone", "p99", "in its zone", "p99 of the worst batch", "rows"],
         rows,
     )
     plot_over_time(

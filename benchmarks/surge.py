@@ -116,6 +116,12 @@ class Arrivals:
             half, most = np.quantile(late, [0.5, 0.99])
             self.moments.append((now / 1000, float(half), float(most), len(late)))
 
+    def quantile(self, share: float, start: float = 0.0) -> float:
+        """That of all rows behind a moment, each batch by its own 99th percentile."""
+        chosen = sorted((most, rows) for now, _, most, rows in self.moments if now >= start)
+        reached = np.cumsum([rows for _, rows in chosen])
+        return chosen[int(np.searchsorted(reached, share * reached[-1]))][0]
+
     def slowest(self, start: float = 0.0, stop: float = float("inf")) -> float:
         """The 99th percentile of what came out between two moments, in seconds."""
         chosen = [(most, rows) for now, _, most, rows in self.moments if start <= now < stop]

@@ -8,7 +8,7 @@ from aurora.network.qos import Graph
 __all__ = ["Standing", "must_hold"]
 
 # The later part is held when the rows of an urgent output take this share of its good zone, and goes on at that one.
-TIGHT, EASY = 0.5, 0.3
+TIGHT, EASY = 0.4, 0.25
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,13 @@ def start_run(
     pool: str = NETWORK_POOL,
     shared: bool = False,
     adviser: Callable[[Plan], Adviser] | None = None,
+    zone: float = math.inf,
 ) -> "SparkRun":
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
     With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
-    makes the one that rearranges the network while it runs, unless the settings forbid it.
+    makes the one that rearranges the network while it runs, unless the settings forbid it. Its batches are in the way of
+    others whose shortest good zone ends at `zone`.
     """
     settings = settings or Settings()
     check_master(settings.master)
@@ -96,6 +98,7 @@ def start_run(
         java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
         spark = own_session(spark_session(f"aurora {network.name}", settings.master, java, settings.log))
         advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
+        bound = replace(bound, zone=min(bound.zone, zone))
         run = SparkRun(spark, bound, settings, watch, pool, advises)
         # From here on the run lifts its locks itself.
         held.pop_all()

@@ -68,7 +68,14 @@ class Deferred:
         self._last = clock(), 0.0
         chosen = {name: sinks[name] for name in self.sinks}
         self._run = start_run(
-            split.later, {**streams, **tables}, chosen, own, self._note, QUERY_POOL, adviser=Optimiser
+            split.later,
+            {**streams, **tables},
+            chosen,
+            own,
+            self._note,
+            QUERY_POOL,
+            adviser=Optimiser,
+            zone=split.zone,
         )
         threading.Thread(target=self._wait, name="deferred part", daemon=True).start()
 

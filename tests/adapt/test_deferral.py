@@ -161,7 +161,7 @@ def test_whose_turn_it_is() -> None:
     quick, slow = Graph(((0.0, 1.0), (2.0, 1.0), (4.0, 0.0))), Graph(((0.0, 1.0), (60.0, 1.0), (90.0, 0.0)))
     # Between the two limits nothing changes.
     for held in (False, True):
-        assert must_hold(held, [Standing(quick, 0.8)], [Standing(slow, 9.0)]) is held
+        assert must_hold(held, [Standing(quick, 0.6)], [Standing(slow, 9.0)]) is held
     assert must_hold(False, [Standing(quick, 1.1)], [Standing(slow, 59.0)])
     assert not must_hold(True, [Standing(quick, 0.5)], [Standing(slow, 9.0)])
     # One that is worth nothing any more does not hold up one that still is.
