@@ -1,9 +1,11 @@
 """Load shedding of a network that runs: after every batch, what its drop boxes leave out of the next ones."""
 
 import logging
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from aurora.adapt.averages import HALF
 from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import Figures
 from aurora.adapt.flows import find_behind, find_flows
@@ -26,7 +28,13 @@ FRESH = 0.2
 class Shedder:
     """`ends` are the outputs that have sinks; what a point keeps is never shed."""
 
-    def __init__(self, network: Network, ends: Mapping[str, Port], semantic: bool = True) -> None:
+    def __init__(
+        self,
+        network: Network,
+        ends: Mapping[str, Port],
+        semantic: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._network = network
         self._ends = {**ends, **{f"point {name}": point.port for name, point in network.points.items()}}
         self._graphs: dict[str, Qos | None] = {
@@ -42,8 +50,11 @@ class Shedder:
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
         self.shedding = Shedding()
-        # The seconds of one core that it saves a row, as planned.
-        self._saved = 0.0
+        # The seconds of one core that it saves a row, as planned; and on average, over as long as the figures are, which
+        # have been measured while now more was shed and now less.
+        self._saved = self._average = 0.0
+        self._clock = clock
+        self._at = clock()
         self._pressed = self._batches = 0
         # The largest share that was told last, and when, in batches.
         self._told = 0.0
@@ -78,7 +89,10 @@ class Shedder:
         """
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
-        load = find_load(figures, self._zone, self._saved, late)
+        now = self._clock()
+        keep = 0.5 ** ((now - self._at) / HALF)
+        self._at, self._average = now, keep * self._average + (1 - keep) * self._saved
+        load = find_load(figures, self._zone, self._average, late)
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0

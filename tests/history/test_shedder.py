@@ -1,6 +1,7 @@
 """When load is shed, by how much, and when that ends; what was shed is counted for the outputs behind."""
 
 import logging
+from itertools import count
 
 import pytest
 
@@ -38,7 +39,10 @@ def make_figures(rate: float, waiting: int = 0, growth: float = 0.0, saved: floa
 
 def make_shedder(network: Network | None = None, semantic: bool = True) -> Shedder:
     network = network or from_text(TEXT)
-    shedder = Shedder(network, {name: output.port for name, output in network.outputs.items()}, semantic)
+    # A second for each batch.
+    seconds = count(0.0)
+    ends = {name: output.port for name, output in network.outputs.items()}
+    shedder = Shedder(network, ends, semantic, lambda: next(seconds))
     shedder.inputs = {"r"}
     # What comes first warms up.
     for _ in range(WARM):
