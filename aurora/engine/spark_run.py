@@ -88,8 +88,8 @@ def start_run(
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
     With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
-    makes the one that rearranges the network while it runs, unless the settings forbid it. Its batches are in the way of
-    others whose shortest good zone ends at `zone`.
+    makes the one that rearranges the network while it runs, unless the settings forbid it. Its batches are as short as
+    others need them whose shortest good zone ends at `zone`.
     """
     settings = settings or Settings()
     check_master(settings.master)

@@ -50,8 +50,8 @@ class Shedder:
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
         self.shedding = Shedding()
-        # The seconds of one core that it saves a row, as planned; and on average, over as long as the figures are, which
-        # have been measured while now more was shed and now less.
+        # The seconds of one core that it saves a row, as planned; and on average over as long as the figures, which are
+        # of times when more was shed and of times when less was.
         self._saved = self._average = 0.0
         self._clock = clock
         self._at = clock()

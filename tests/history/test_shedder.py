@@ -151,7 +151,9 @@ def test_what_waits_too_long_between_the_parts_is_overload() -> None:
 def test_much_more_or_less_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
     shedder = make_shedder(semantic=False)
     with caplog.at_level(logging.WARNING, "aurora"):
-        overload(shedder, 120_000, 400_000, 20_000)
-        overload(shedder, 122_000, 400_000, 20_000)
+        overload(shedder, 85_000, 200_000, 1_000)
+        first = max(shedder.shedding.shares.values())
+        overload(shedder, 85_000, 200_000, 1_000)
+        assert len(caplog.messages) == 1
         overload(shedder, 400_000, 900_000, 90_000)
-    assert len(caplog.messages) == 2
+    assert max(shedder.shedding.shares.values()) > first + 0.25 and len(caplog.messages) == 2

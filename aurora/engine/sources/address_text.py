@@ -71,9 +71,10 @@ class Address:
 def read_address(name: str, address: object) -> Address:
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
+        # Behind the question mark there may be a password.
+        shown = str(address).partition("?")[0]
         raise AuroraError(
-            # Behind the question mark there may be a password.
-            f"source {name}: '{str(address).partition('?')[0]}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            f"source {name}: '{shown}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
             "sqlite:PATH?table=NAME, tcp:HOST:PORT or kafka:HOST:PORT/TOPIC"
         )
     found = OPTIONS.fullmatch(place)
