@@ -20,13 +20,14 @@ from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
+from aurora.engine.fault_notes import read_fault
 from aurora.engine.pacing import find_longest
 from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sources.source import can_shed, can_skip, notices
-from aurora.engine.spark.faults import java_fault, tell_fault
+from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
@@ -124,7 +125,7 @@ class SparkRun:
         self._bound = bound
         self._settings = settings
         self._watch = watch
-        self._began = time.monotonic()
+        self._began, self._since = time.monotonic(), time.time()
         self._ended, self._stopped = threading.Event(), threading.Event()
         self._reports: deque[BatchReport] = deque(maxlen=REPORTS)
         self._seen = Statistics("running")
@@ -437,7 +438,7 @@ class SparkRun:
     def _close(self) -> None:
         fault: BaseException | None = None
         try:
-            fault = self._stop_query()
+            fault = self._told_by_task(self._stop_query())
         finally:
             with self._taking, self._bound:
                 self._release()
@@ -447,6 +448,13 @@ class SparkRun:
                     self._commits.finish()
                     self._bound.checkpoint.close(self._commits.totals.end)
                     self._result = self._summary()
+
+    def _told_by_task(self, fault: BaseException | None) -> BaseException | None:
+        """The fault that a task has noted, if Spark knows only that its worker has ended."""
+        if fault is None or SILENT not in str(fault):
+            return fault
+        noted = read_fault(self._bound.job.scratch, self._since)
+        return fault if noted is None else AuroraError(noted)
 
     def _stop_query(self) -> BaseException | None:
         """Stops the query; gives the fault that had ended it before, if one had."""

@@ -1,8 +1,13 @@
 """Why a query failed, in one line."""
 
+import time
+from pathlib import Path
+
 import pytest
 
+from aurora.engine.fault_notes import note_fault, read_fault
 from aurora.engine.spark.faults import tell_fault
+from aurora.errors import AuroraError
 
 NESTED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -56,3 +61,11 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
 def test_the_innermost_cause_is_told(fault: object, told: str) -> None:
     line = tell_fault(fault)
     assert told in line and "\n" not in line
+
+
+def test_a_fault_that_a_task_has_noted_is_found(tmp_path: Path) -> None:
+    folder = str(tmp_path / "scratch")
+    assert read_fault(folder, 0.0) is None
+    note_fault(folder, AuroraError("box checked: ValueError: no luck"))
+    assert read_fault(folder, 0.0) == "box checked: ValueError: no luck"
+    assert read_fault(folder, time.time() + 60) is None, "that of an earlier run"

@@ -6,7 +6,7 @@ from typing import Any
 from aurora.engine.spark.session import java_ended, keep_log
 from aurora.errors import AuroraError
 
-__all__ = ["java_fault", "tell_fault"]
+__all__ = ["SILENT", "java_fault", "tell_fault"]
 
 LENGTH = 500
 # How long a Java that does not answer any more may take to be gone, in seconds.

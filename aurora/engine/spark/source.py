@@ -15,8 +15,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from aurora.engine.controls import ControlNotes, Controls
+from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import Trip, train_length
 from aurora.engine.spark.parcel import Parcel
+from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -243,7 +245,12 @@ class TrainReader(DataSourceStreamReader):
 
         assert isinstance(partition, Task)
         admission = self._admission.open()
-        yield from carry_out(partition, admission.job.open(), len(admission.sources))
+        job = admission.job.open()
+        try:
+            yield from carry_out(partition, job, len(admission.sources))
+        except AuroraError as fault:
+            note_fault(job.scratch, fault)
+            raise
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark asks for nothing before this place again."""

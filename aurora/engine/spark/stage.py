@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from aurora.engine.fault_notes import note_fault
 from aurora.engine.spark.parcel import Parcel
+from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +33,12 @@ class StageProcessor(StatefulProcessor):
         # Spark asks for the state's schema in a process that runs no stage, and need not load one.
         from aurora.engine.spark.stage_task import make_stop
 
-        yield from make_stop(self._job.open(), self._number, int(key[0]), rows, self._values)
+        job = self._job.open()
+        try:
+            yield from make_stop(job, self._number, int(key[0]), rows, self._values)
+        except AuroraError as fault:
+            note_fault(job.scratch, fault)
+            raise
 
     def close(self) -> None:
         pass
