@@ -73,7 +73,9 @@ def answer_sinks(
     stamps = stamps or Stamps()
     apart = () if requests is None else REQUESTS
     return {
-        name: TextSink(str(requests if name in apart else path), _Lines(kind, epoch, stamps, clock), shared=True)
+        name: TextSink(
+            str(requests if name in apart else path), _Lines(kind, epoch, stamps, clock), shared=True
+        )
         for kind, name in enumerate(OUTPUTS)
     }
 

@@ -291,7 +291,9 @@ class _Job:
     def _run(
         self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
-        sinks = answer_sinks(self._folder.output, clock.epoch if clock else None, self._stamps, requests=self._requests)
+        sinks = answer_sinks(
+            self._folder.output, clock.epoch if clock else None, self._stamps, requests=self._requests
+        )
         # Beside the checkpoint, so that a run that goes on finds the history stored by key.
         sources = prepare_stored(self._network, {"traffic": source}, self._folder.hidden("stored"))
         result = run(self._network, sources, sinks, self._settings, watched, self._stop)
