@@ -1,4 +1,4 @@
-"""What the answers are worth: tolls and alerts by their deadlines, while requests can wait and, at worst, be left out."""
+"""What answers are worth: tolls and alerts by their deadlines; requests can wait and, at worst, be left out."""
 
 from typing import Any
 
