@@ -131,7 +131,10 @@ def _show(found: Capacity, figures: Figures) -> None:
     console.print(table)
     if math.isfinite(found.scale):
         largest = ", ".join(f"{name} {_figure(rate)}" for name, rate in found.largest.items())
-        console.print(f"\n{'fits' if found.fits else 'does not fit'}; the largest rates that do: {largest}")
+        verdict = (
+            "does not fit" if not found.fits else "fits, as far as measured" if found.unmeasured else "fits"
+        )
+        console.print(f"\n{verdict}; the largest rates that do: {largest}")
     if not found.fits:
         console.print(f"{100 * found.shed:.0f}% of all rows would have to stay out")
         _show_shedding(found, console)

@@ -187,6 +187,16 @@ def test_patterns_of_times_are_found(pattern: str) -> None:
     assert one == other
 
 
+@pytest.mark.parametrize(
+    ("day", "told"), [("01/11/2026", True), ("01/13/2026", False), ("13/01/2026", False)]
+)
+def test_days_that_could_be_months_are_told(tmp_path: Path, day: str, told: bool) -> None:
+    (tmp_path / "sales.csv").write_text(f"when,sum\n{day} 07:00,1\n{day} 08:00,2\n")
+    text = drafted(tmp_path / "sales.csv")[1].text
+    note = "# when is read with the month first; where the day comes first, write 'dd/MM/yyyy HH:mm'.\n"
+    assert (note in text) == told
+
+
 def test_any_stream_is_shown(tmp_path: Path) -> None:
     text = """
 inputs:

@@ -28,14 +28,18 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_run_goes_on_once_there_is_room_again(spark: SparkSession, small_disk: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_once_there_is_room_again(
+    spark: SparkSession, small_disk: Path, tmp_path: Path
+) -> None:
     lines = "n\n" + "".join(f"{number}\n" for number in range(60_000))
     (tmp_path / "in.csv").write_text(lines)
     network = Network("copy")
     network.output("out", network.input("rows", "n int").filter("n >= 0", name="all"))
     bound = {"rows": f"csv:{tmp_path / 'in.csv'}"}, {"out": f"csv:{small_disk / 'out.csv'}"}
     settings = Settings(checkpoint=str(tmp_path / "checkpoint"), batch=20_000)
-    with pytest.raises(AuroraError, match=r"cannot write \S+out.csv: No space left on device; mend it and give the"):
+    with pytest.raises(
+        AuroraError, match=r"cannot write \S+out.csv: No space left on device; mend it and give the"
+    ):
         run(network, *bound, settings)
     assert mount(small_disk, "remount", "size=4m")
     assert run(network, *bound, settings).ended

@@ -21,6 +21,7 @@ from aurora.algebra.tuples.types import (
     backquoted,
 )
 from aurora.engine.draft.sample import Sample
+from aurora.engine.draft.text_types import are_read_by, swap_days
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 from aurora.network.text import to_text
@@ -79,6 +80,12 @@ def _comments(sample: Sample, time: _Time) -> str:
         lines.append("No field is a time, so the windows go by the time at which rows arrive.")
     elif _slack(time):
         lines.append("slack: how late rows came in the sample; what comes later is left out, and counted.")
+    for name, pattern in sample.patterns.items():
+        swapped = swap_days(pattern)
+        if swapped is not None and are_read_by(sample.rows.column(name), swapped):
+            lines.append(
+                f"{name} is read with the month first; where the day comes first, write '{swapped}'."
+            )
     if sample.left_out:
         lines.append(f"Left out, because they are null or of several types: {', '.join(sample.left_out)}.")
     return "".join(f"# {line}\n" for line in lines)

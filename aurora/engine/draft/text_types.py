@@ -12,7 +12,7 @@ from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, T
 from aurora.engine.sources.parse import read_times
 from aurora.engine.sources.reasons import Unreadable
 
-__all__ = ["find_pattern", "type_of_texts"]
+__all__ = ["are_read_by", "find_pattern", "swap_days", "type_of_texts"]
 
 WHOLE = r"^[+-]?(?:0|[1-9]\d*)$"
 NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
@@ -55,11 +55,26 @@ def find_pattern(texts: Sequence[str]) -> str | None:
     """A pattern by which all of them are times."""
     if not texts or not all(re.search(r"\d", text) for text in texts[:10]):
         return None
-    column = pa.record_batch({"x": pa.array(texts, STRING)})
-    for pattern in PATTERNS:
-        if not Expression.parse(f"to_timestamp(x, '{pattern}')", ONE).evaluate(column).null_count:
-            return pattern
+    column = pa.array(texts, STRING)
+    return next((pattern for pattern in PATTERNS if are_read_by(column, pattern)), None)
+
+
+def swap_days(pattern: str) -> str | None:
+    """The pattern with day and month exchanged, where both are written as numbers between slashes.
+
+    >>> swap_days("MM/dd/yyyy HH:mm"), swap_days("dd.MM.yyyy")
+    ('dd/MM/yyyy HH:mm', None)
+    """
+    for first, second in (("MM/dd/", "dd/MM/"), ("M/d/", "d/M/")):
+        if pattern.startswith(first):
+            return second + pattern.removeprefix(first)
     return None
+
+
+def are_read_by(texts: pa.Array, pattern: str) -> bool:
+    """Whether all texts are times by a pattern."""
+    read = Expression.parse(f"to_timestamp(x, '{pattern}')", ONE).evaluate(pa.record_batch({"x": texts}))
+    return bool(read.null_count == texts.null_count)
 
 
 def _all(column: pa.Array, pattern: str) -> bool:
