@@ -33,8 +33,8 @@ CORES = 2
 LASTS, WARM = 30.0, 0.4
 # A queue that grows by this share of the rate falls behind.
 GROWS = 0.03
-# The limit is looked for between the predicted rate divided and multiplied by this, in so many steps: to 4%.
-RANGE, STEPS = 2.0, 5
+# The limit is looked for between the predicted rate divided and multiplied by this, in so many steps: to 3%.
+RANGE, STEPS = 1.6, 5
 
 
 def stateless() -> Network:
