@@ -16,7 +16,7 @@ from aurora.cli.status_table import show_status
 from aurora.engine.sinks.address import absolute_address
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.errors import AuroraError
-from aurora.history.control import ask
+from aurora.history.control import ask, is_running
 from aurora.history.home import Home
 from aurora.history.last_status import find_status
 from aurora.history.peek import is_point, open_point
@@ -201,6 +201,8 @@ def _peek_point(home: Home, name: str, where: str | None, last: int, follow: boo
     header = b"" if form == "json" else csv_header(rows.schema)
     _write(header + encode(rows))
     if follow:
+        if not point.ended and not is_running(home):
+            typer.echo(f"{home.folder} is not running; waiting for rows of its next run", err=True)
         for more in point.follow(behind, where):
             _write(encode(more))
 

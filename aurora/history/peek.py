@@ -81,6 +81,11 @@ class Peek:
     schema: Schema
     point: Point
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return Published.read(self.log.folder).ended
+
     def last(self, count: int, where: str | None = None) -> tuple[pa.RecordBatch, int]:
         """The last rows that meet a condition, in order, and the row up to which was looked."""
         if self.point.keep.latest:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from aurora import AuroraError
+from aurora.cli.commands import app
 from aurora.history import latest, segments
 from aurora.history.home import Home
 from aurora.history.keeping import remove_old
@@ -67,6 +69,16 @@ def test_rows_that_come_are_followed_without_a_gap(home: Home) -> None:
     for rows in point.follow(7, "n % 2 = 0", meanwhile):
         found += numbers(rows)
     assert found == [8, 10, 12, 14, 16]
+
+
+def test_who_follows_a_home_that_does_not_run_is_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def then_interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Peek.follow, "__defaults__", (None, then_interrupted))
+    found = CliRunner().invoke(app, ["peek", str(home.folder), "recent", "--last", "1", "--follow"])
+    assert found.stdout.splitlines() == ["n,t,g", "9,9.0,g0"]
+    assert f"{home.folder} is not running; waiting for rows of its next run" in found.stderr
 
 
 def test_rows_that_are_removed_meanwhile_are_passed_over(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
