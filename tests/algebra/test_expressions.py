@@ -140,7 +140,7 @@ def test_types_are_known_before_the_data(text: str, expected: str) -> None:
         ("greatest(Pos)", "greatest takes at least 2 arguments, found 1"),
         ("foo(Pos)", "unknown function 'foo' in 'foo(Pos)'"),
         ("coalesc(Pos, 1)", "unknown function 'coalesc' in 'coalesc(Pos, 1)' (did you mean coalesce?)"),
-        ("count(*)", "'count(*)' is an aggregate: it has no place in the value of one tuple"),
+        ("count(*)", "'count(*)' is an aggregate: an expression over a single tuple cannot use it"),
         ("Pos +", "syntax error in 'Pos +' at column 5, near '+'"),
         ("Pos && Ok", "syntax error in 'Pos && Ok' at column 5, near '&&'"),
         ("Pos\n> AND 3", "at line 2, column 3, near 'AND'"),
@@ -331,8 +331,8 @@ def test_min_by_has_an_order() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Pos", "field 'Pos' stands outside an aggregate: write last(Pos)"),
-        ("max(Pos) + Pos", "field 'Pos' stands outside an aggregate"),
+        ("Pos", "field 'Pos' is outside an aggregate: write last(Pos)"),
+        ("max(Pos) + Pos", "field 'Pos' is outside an aggregate"),
         ("max(Foo)", "unknown field 'Foo': the fields are Sid"),
         ("3 + 4", "'3 + 4' has no aggregate: write one, for example count(*)"),
         ("sum(Name)", "sum needs a number, found string in 'sum(Name)'"),

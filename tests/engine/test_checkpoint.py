@@ -235,12 +235,12 @@ def test_leftovers_of_spark_are_mended(
 @pytest.mark.parametrize(
     ("batch", "offsets", "commits", "told"),
     [
-        (None, "0 1", "0", "has batches, but the note of what was written is missing"),
-        (None, "0", "", "has batches, but the note of what was written is missing"),
-        (-1, "0", "0", "is at batch 0, what was written at -1"),
-        (3, "4 5", "4", "is at batch 4, what was written at 3"),
-        (3, "1 2", "1 2", "has not come to batch 3, which was written"),
-        (3, "", "", "has not come to batch 3, which was written"),
+        (None, "0 1", "0", "has batches, but the record of what was written is missing"),
+        (None, "0", "", "has batches, but the record of what was written is missing"),
+        (-1, "0", "0", "is at batch 0, but only batch -1 was written"),
+        (3, "4 5", "4", "is at batch 4, but only batch 3 was written"),
+        (3, "1 2", "1 2", "has not reached batch 3, which was already written"),
+        (3, "", "", "has not reached batch 3, which was already written"),
     ],
 )
 def test_what_would_lose_rows_is_refused(

@@ -220,7 +220,7 @@ def test_a_sink_without_transactions_and_faults_of_sinks(broker: Broker) -> None
     assert note["rows"] == 2 and len(broker.read(topic)) == 2
     with pytest.raises(AuroraError, match=r"has no topic nowhere; create it"):
         sink_into(broker, "nowhere").open(None)
-    with pytest.raises(AuroraError, match=r"key=who is no field of the output; its fields are id, km"):
+    with pytest.raises(AuroraError, match=r"key=who is not a field of the output; its fields are id, km"):
         sink_into(broker, topic, "?key=who")
     with pytest.raises(AuroraError, match=r"the checkpoint is that of a run into kafka:.*/plain"):
         sink_into(broker, "once").open(note)

@@ -53,7 +53,7 @@ def test_an_address_and_its_options() -> None:
         (f"{HOST}/t?start=noon", "start is earliest, latest or a time such as"),
         (f"{HOST}/t?key=a&timestamp=a", "field a cannot be both key and timestamp"),
         (f"{HOST}/t?key", "option key has no value"),
-        (f"{HOST}/t?kafka.group.id=x", "group.id is not yours to set here"),
+        (f"{HOST}/t?kafka.group.id=x", "group.id cannot be set here"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_told(text: str, told: str) -> None:
@@ -98,7 +98,7 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("key=who", "key=who is no field of the input; its fields are id, name"),
+        ("key=who", "key=who is not a field of the input; its fields are id, name"),
         ("timestamp=name", "the time of a record is a timestamp or a bigint of milliseconds"),
         ("key=id&timestamp=name", "timestamp"),
     ],

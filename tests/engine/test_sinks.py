@@ -231,7 +231,7 @@ def test_a_file_cannot_be_a_folder(tmp_path: Path) -> None:
 def test_only_local_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        AuroraError, match=r"sink far: \w+://\S+ is not a local path, and only those are supported"
+        AuroraError, match=r"sink far: \w+://\S+ is not a local path, and only local paths are supported"
     ):
         open_sink("far", address, NUMBERS)
     assert list(tmp_path.iterdir()) == []

@@ -123,7 +123,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         ("t.db", "Sid decimal(5,2)", "t", r"field Sid is decimal\(5,2\), which SQLite does not have"),
         ("t.db", "Pos int", "w", "w is a view or a table without rowids"),
         ("t.db", "Pos int", "v", "v is a view or a table without rowids"),
-        ("no.db", "Pos int", "t", r"cannot read \S+no.db: file is not a database; give a database of SQLite"),
+        ("no.db", "Pos int", "t", r"cannot read \S+no.db: file is not a database; give an SQLite database"),
         ("t.db", "Sid int", "t&x=1", "there is no option x; the options of sqlite are table"),
     ):
         with pytest.raises(AuroraError, match=reason):

@@ -56,7 +56,7 @@ class Tracer:
         while any(self._ends(self._committed)[number] < end for number, end in wanted.items()):
             if time.monotonic() > deadline:
                 raise AuroraError(
-                    f"{self._address.label}: a transaction of somebody else does not end; end it, and try again"
+                    f"{self._address.label}: a transaction of another producer is still open; end it and try again"
                 )
             time.sleep(0.05)
         first = self._committed.offsets(list(wanted), EARLIEST)

@@ -27,7 +27,7 @@ PASSED = "passed"
 
 def _changed(path: str) -> AuroraError:
     return AuroraError(
-        f"{path} was replaced, changed or removed while a batch of it was under way, which cannot be read again; "
+        f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be repeated; "
         "put the old one back, or start over with --fresh"
     )
 
@@ -96,7 +96,7 @@ class LineFiles:
         if not self._is_copied(path):
             return FileText.of(path)
         if self.unpacked is None:
-            raise AuroraError(f"{path} is packed, and there is no folder in which to unpack it")
+            raise AuroraError(f"{path} is compressed, and there is no folder in which to unpack it")
         copy = unpack(path, self.unpacked, self.encoding if is_wide(self.encoding) else None)
         return FileText(copy, os.path.basename(path))
 

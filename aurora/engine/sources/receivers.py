@@ -86,7 +86,9 @@ class Receiver(threading.Thread):
 
     def _give_up(self, reason: str) -> None:
         if not self._stopped.is_set():
-            self.fault = f"{reason}; what came before it has been read; the same command goes on from there"
+            self.fault = (
+                f"{reason}; everything before that has been read; the same command continues from there"
+            )
             with contextlib.suppress(OSError):
                 self.spool.give_up(self.fault)
 
