@@ -111,7 +111,7 @@ def test_fields_that_do_not_fit(options: str, told: str) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match="start=latest reads what comes from now on; add --follow"):
         open_kafka("trips", f"{HOST}/t?start=latest", SCHEMA, False, tmp_path / "note")
-    with pytest.raises(AuroraError, match="no field of the input is one of the values"):
+    with pytest.raises(AuroraError, match="the input has no field for the values of the records"):
         open_kafka("trips", f"{HOST}/t?key=id", SCHEMA.select(["id"]), True, tmp_path / "note")
     with pytest.raises(AuroraError, match=r"(a table cannot come from a topic|pip install)"):
         open_whole("people", f"{HOST}/t", SCHEMA, tmp_path)

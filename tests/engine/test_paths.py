@@ -61,7 +61,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("csv:same.csv", {"far": "csv:x.csv", "near": "csv:x.csv/d"}, r"sink near writes \S+, which lies in the folder"),
     ("csv:same.csv", {"far": "csv:out/rejects.csv"}, r"sink far and the file of rejects \(--rejects\) both write"),
     ("csv:same.csv", {"far": "csv:base.yaml/x.csv"}, r"sink far: \S+base.yaml is a file"),
-    ("csv:s3://bucket/r.csv", {"far": "csv:x.csv"}, r"source r: s3://bucket/r.csv is not a local path, and only local paths"),
+    ("csv:s3://bucket/r.csv", {"far": "csv:x.csv"}, r"source r: s3://bucket/r.csv is not a local path, and only local"),
 ]  # fmt: skip
 
 
@@ -123,5 +123,5 @@ def test_a_table_that_is_too_large_for_every_task_is_refused(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aurora.engine.binding.MOST_TABLE_BYTES", 1)
-    with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task gets"):
+    with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task needs"):
         bind("csv:same.csv", {"out": "csv:z.csv"}, net="zoned.yaml")

@@ -137,7 +137,9 @@ def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> No
     sink = open_sink("rows", f"csv:{path}", NUMBERS)
     note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
     path.write_text("a\n4\n5\n6\n7\n")
-    with pytest.raises(AuroraError, match=r"out.csv is not what the checkpoint tells of: something else has"):
+    with pytest.raises(
+        AuroraError, match=r"out.csv is not the file that the checkpoint describes: something else has"
+    ):
         sink.open(note)
     assert path.read_text() == "a\n4\n5\n6\n7\n"
 

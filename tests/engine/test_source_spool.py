@@ -163,7 +163,7 @@ def test_the_spool_is_cut_behind_what_is_done(tmp_path: Path, text: bytes) -> No
         30,
         40,
     ]
-    with pytest.raises(AuroraError, match="are not kept any more"):
+    with pytest.raises(AuroraError, match="are no longer stored"):
         [piece.read(SCHEMA) for piece in source.pieces(source.begin(), middle, 1)]
     forget_before(source, end)
     assert lines(spool).finished(end)

@@ -102,9 +102,9 @@ def test_a_database_that_changes_under_a_batch(tmp_path: Path) -> None:
     (piece,) = source.pieces(source.begin(), end, 1)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("DELETE FROM t WHERE Time = 1")
-    with pytest.raises(AuroraError, match=r"t.db was changed while a batch of it was under way"):
+    with pytest.raises(AuroraError, match=r"t.db was changed while a batch was reading it"):
         piece.read(SCHEMA)
-    with pytest.raises(AuroraError, match=r"t.db was changed while a batch of it was under way"):
+    with pytest.raises(AuroraError, match=r"t.db was changed while a batch was reading it"):
         source.pieces(source.begin(), end, 1)
 
 

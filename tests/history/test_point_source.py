@@ -98,7 +98,7 @@ def test_rows_that_are_gone_are_told(tmp_path: Path) -> None:
     again = "detach the query and attach it again"
     with pytest.raises(AuroraError, match=f"rows was removed before the query could read it: {again}"):
         pieces[0].read(SCHEMA)
-    with pytest.raises(AuroraError, match=f"does not hold row 0 any more; {again}"):
+    with pytest.raises(AuroraError, match=f"no longer holds row 0; {again}"):
         source.pieces({"row": 0}, {"row": 4}, 2)
 
 

@@ -109,7 +109,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {Sid: "Sid"}, from: reports, order: {on: "#", group_by: [Sid]}, size: all}': ("function Sid",),
     # Clocks.
     f"b: {{{COUNT}, order: {{on: Time, clock: report}}, size: 5}}": (
-        "box b, clock: no input or box is called report (did you mean reports?); the inputs and boxes are reports, words, people",
+        "box b, clock: no input or box is called report (did you mean reports?); the inputs and boxes are reports",
     ),
     f"b: {{{COUNT}, order: {{on: Time, clock: words}}, size: 5}}": (
         "box b: clock words has no field Time; its fields are Word, At, Day, Frac",
@@ -360,7 +360,7 @@ FILES: dict[str, str] = {
     'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: not valid YAML: 'a' appears twice",
     'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
     'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
-    'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; the inputs and boxes are a",
+    'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; the inputs and",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {form: a}}': "output o: write {from: box}",
     'inputs: {a: {schema: "A int"}}\noutputs: {"o p": {from: a}}': "output o p: a name must not contain spaces",
     'inputs: {a: {schema: "A int", static: true}}\noutputs: {o: {from: a}}': "output o: a is a table, not a stream",

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.required import relaxed, required_paths, tightened
 from aurora.algebra.tuples.types import parse_fields, quoted, type_name
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Schema"]
 
@@ -82,7 +82,8 @@ class Schema(Mapping[str, pa.DataType]):
         try:
             return self._types[name]
         except KeyError:
-            raise AuroraError(f"unknown field '{name}': the fields are {', '.join(self._types)}") from None
+            near = did_you_mean(name, self._types)
+            raise AuroraError(f"unknown field '{name}'{near}: the fields are {', '.join(self._types)}") from None
 
     def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:
         return self._types.get(name, default)

@@ -168,8 +168,8 @@ class LineFiles:
         text = FileText.of(self.path)
         if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
             notice = (
-                f"{text.label} was replaced or became shorter: reading starts over at its beginning; what came into "
-                f"the old file after line {cursor['line']} was not read"
+                f"{text.label} was replaced or became shorter: it is read again from the beginning; lines added to "
+                f"the old file after line {cursor['line']} were not read"
             )
             cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)
             noticed(cursor, notice)

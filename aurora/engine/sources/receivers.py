@@ -80,7 +80,7 @@ class Receiver(threading.Thread):
                 self.spool.append(data)
             except OSError as fault:
                 self._give_up(
-                    f"{self.label}: what comes cannot be kept in {self.spool.folder}: {fault.strerror}"
+                    f"{self.label}: what arrives cannot be stored in {self.spool.folder}: {fault.strerror}"
                 )
                 return
 
