@@ -389,7 +389,7 @@ def test_bad_bounds(options: dict[str, Any], told: str) -> None:
 def test_bounds_and_keep_go_by_a_clock() -> None:
     _, left, right, order = two_sides(False, 0)
     orders = {"left_order": order, "right_order": {"on": "T"}}
-    told = "goes by a clock; write clock: stream or clock: NAME in right_order"
+    told = "needs a clock; write clock: stream or clock: NAME in right_order"
     with pytest.raises(AuroraError, match=told):
         left.join(right, "left.g = right.g", keep={"left": "U", "right": "all"}, name="meet", **orders)
     with pytest.raises(AuroraError, match=told):

@@ -246,7 +246,7 @@ class _Reader:
                 raise AuroraError(f"'{counts[0]}': a count is {{n}}, {{n,}} or {{n,m}}, at most {MOST_TIMES}")
         if may_be_empty(part):
             raise AuroraError(
-                f"'{counts[0]}' repeats a part that can match nothing, on which systems disagree"
+                f"'{counts[0]}' repeats a part that can match nothing (systems disagree on that)"
             )
         lazy = self.peek() == "?"
         self.place += lazy
