@@ -79,6 +79,12 @@ def run(
         Path | None,
         typer.Option(help="Folder for the run: aurora status, attach, peek and others talk to it there."),
     ] = None,
+    graphs: Annotated[
+        bool,
+        typer.Option(
+            "--graphs", help="Under overload let requests wait, then leave some out; they go to requests.csv."
+        ),
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
     ] = False,
@@ -104,6 +110,7 @@ def run(
             fresh=fresh,
             fused=fused,
             home=home,
+            graphs=graphs,
             watch=watch,
             tell=lambda text: console.print(text, highlight=False),
             stop=stop,

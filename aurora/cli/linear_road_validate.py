@@ -39,7 +39,9 @@ def show(verdict: validator.Verdict, console: Console) -> None:
 
 def validate(
     data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
-    output: Annotated[Path, typer.Option(help="The CSV file that the system under test wrote.")],
+    output: Annotated[
+        list[Path], typer.Option(help="The CSV file that the system under test wrote; again for another one.")
+    ],
     history: Annotated[
         Path | None, typer.Option(help="The folder with toll_history and segment_history; else the data's.")
     ] = None,
@@ -57,12 +59,13 @@ def validate(
 
     Example: aurora linear-road validate --data traffic --output run/output.csv
     """
-    report = report or output.with_suffix(".validation.json")
+    report = report or output[0].with_suffix(".validation.json")
     with steps(5) as step:
         verdict = validator.validate(
             None,
             data,
-            output,
+            output[0],
+            also=output[1:],
             history=history,
             dialect=dialect,
             edition=edition,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import TextSink
-from aurora.linear_road.network.queries import OUTPUTS
+from aurora.linear_road.network.queries import OUTPUTS, REQUESTS
 from aurora.linear_road.reading import cut_blocks
 from aurora.linear_road.records import DIALECTS, parse_output
 from aurora.linear_road.scan import write_lines
@@ -63,24 +63,30 @@ def answer_sinks(
     epoch: Callable[[], float | None] | None = None,
     stamps: Stamps | None = None,
     clock: Callable[[], float] = time.time,
+    requests: Path | None = None,
 ) -> dict[str, TextSink]:
     """A sink for each output of the network, all of them the same file.
 
-    With an `epoch`, the moment of second 0, Emit is the simulation clock.
+    With an `epoch`, the moment of second 0, Emit is the simulation clock. Answers to requests that may wait go to a
+    file of their own, `requests`: they are written beside the others, not after them.
     """
     stamps = stamps or Stamps()
+    apart = () if requests is None else REQUESTS
     return {
-        name: TextSink(str(path), _Lines(kind, epoch, stamps, clock), shared=True)
+        name: TextSink(
+            str(requests if name in apart else path), _Lines(kind, epoch, stamps, clock), shared=True
+        )
         for kind, name in enumerate(OUTPUTS)
     }
 
 
-def response_times(path: Path) -> dict[str, dict[str, float]]:
-    """For each type of answer in an output file: how many, and p50, p99 and the largest response time."""
-    if not path.exists() or not path.stat().st_size:
-        return {}
+def response_times(*paths: Path) -> dict[str, dict[str, float]]:
+    """For each type of answer in output files: how many, and p50, p99 and the largest response time."""
     times: dict[str, dict[str, float]] = {}
-    seconds = _response_seconds(path)
+    seconds: dict[int, Array] = {}
+    for path in paths:
+        if path.exists() and path.stat().st_size:
+            seconds |= _response_seconds(path)
     for kind, name in enumerate(OUTPUTS):
         of_kind = seconds.get(kind)
         if of_kind is not None and len(of_kind):

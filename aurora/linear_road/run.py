@@ -15,6 +15,7 @@ from aurora import AuroraError, BatchReport, Network, Settings, prepare_stored, 
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
 from aurora.linear_road.fused.queries import fused_linear_road
+from aurora.linear_road.network.graphs import GRAPHS
 from aurora.linear_road.network.prepared import prepare
 from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import Survey, survey
@@ -77,6 +78,11 @@ class _Folder:
         return self.out / "output.csv"
 
     @property
+    def requests(self) -> Path:
+        """The answers to requests, where these may wait."""
+        return self.out / "requests.csv"
+
+    @property
     def rejects(self) -> Path:
         return self.out / "rejects.csv"
 
@@ -121,6 +127,7 @@ def run_benchmark(
     fresh: bool = False,
     fused: bool = False,
     home: Path | None = None,
+    graphs: bool = False,
     watch: Callable[[Progress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
@@ -128,7 +135,8 @@ def run_benchmark(
     """Runs until the input ends or `stop` is set; a run that was killed goes on where it stopped.
 
     The network is one of boxes, or with `fused` the one whose superboxes are compiled by hand. With a `home`, queries
-    can be attached to it.
+    can be attached to it. With `graphs` its outputs have a quality of service: under overload requests wait, and are
+    then left out, so that tolls and alerts come in time.
 
     `tell` hears what the user should know, such as that the run falls behind; a run that is `hopeless` seconds behind
     is given up.
@@ -138,6 +146,8 @@ def run_benchmark(
         raise AuroraError(f"--pace is {pace!r}: give {' or '.join(PACES)}")
     if fused and home is not None:
         raise AuroraError("--home is for the network of boxes, which has points; leave --fused out")
+    if graphs and home is None:
+        raise AuroraError("--graphs needs a place where requests can wait; add --home FOLDER")
     folder = _Folder(out.absolute())
     meant = {
         "data": str(data.absolute()),
@@ -148,6 +158,8 @@ def run_benchmark(
     }
     if home is not None:
         meant["home"] = str(home.absolute())
+    if graphs:
+        meant["graphs"] = True
     found = survey(data)
     anew = folder.claim(meant, fresh)
     stop = stop or threading.Event()
@@ -169,8 +181,8 @@ def run_benchmark(
         rejects=f"csv:{folder.rejects}",
         batch_seconds=_BATCH_SECONDS[pace],
     )
-    network = fused_linear_road(prepared) if fused else linear_road(prepared)
-    job = _Job(folder, found, network, settings, watch, tell, stop, hopeless)
+    network = fused_linear_road(prepared) if fused else linear_road(prepared, GRAPHS if graphs else None)
+    job = _Job(folder, found, network, settings, watch, tell, stop, hopeless, graphs)
     if pace == "fast":
         done = job.fast(StoredTraffic(found, copies), began)
     else:
@@ -197,8 +209,11 @@ class _Job:
         tell: Callable[[str], None],
         stop: threading.Event,
         hopeless: float | None,
+        apart: bool,
     ) -> None:
         self._folder = folder
+        # Whether requests are answered in a file of their own.
+        self._requests = folder.requests if apart else None
         self._found = found
         self._network = network
         self._settings = settings
@@ -276,7 +291,9 @@ class _Job:
     def _run(
         self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
-        sinks = answer_sinks(self._folder.output, clock.epoch if clock else None, self._stamps)
+        sinks = answer_sinks(
+            self._folder.output, clock.epoch if clock else None, self._stamps, requests=self._requests
+        )
         # Beside the checkpoint, so that a run that goes on finds the history stored by key.
         sources = prepare_stored(self._network, {"traffic": source}, self._folder.hidden("stored"))
         result = run(self._network, sources, sinks, self._settings, watched, self._stop)
@@ -294,7 +311,7 @@ class _Job:
             "ended": result.ended,
             "cores": os.cpu_count() or 1,
             "largest_lag": round(self._lag, 3),
-            "responses": response_times(self._folder.output),
+            "responses": response_times(self._folder.output, *filter(None, [self._requests])),
         }
 
     def _progress(self, report: BatchReport, behind: float) -> None:

@@ -197,6 +197,10 @@ class DeliveredTraffic:
             reached = {"second": second + 1, "row": reached["row"] + size}
         return reached
 
+    def waiting(self, cursor: Cursor) -> int:
+        sizes = (os.path.getsize(self._file(s)) for s in self.listing(self.folder) if s >= cursor["second"])
+        return sum(sizes) // BYTES_A_LINE
+
     def finished(self, cursor: Cursor) -> bool:
         if not os.path.exists(self.ended):
             return False

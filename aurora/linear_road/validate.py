@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -150,6 +150,12 @@ def _unreadable(blocks: list[Block], dialect: Dialect) -> tuple[int, list[str]]:
     return len(lines), lines[:EXAMPLES]
 
 
+def _check_outputs(*paths: Path) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise AuroraError(f"no output at {path}: give the CSV file that the system under test wrote")
+
+
 def judge(
     spark: SparkSession,
     reference: Reference,
@@ -159,11 +165,11 @@ def judge(
     edition: Edition,
     notes: list[str] | None = None,
     replicate: int = 1,
+    also: Sequence[Path] = (),
 ) -> Verdict:
     """Compares an output with reference answers that are there already."""
-    if not output.is_file():
-        raise AuroraError(f"no output at {output}: give the CSV file that the system under test wrote")
-    blocks = cut_blocks(output)
+    _check_outputs(output, *also)
+    blocks = [block for path in (output, *also) for block in cut_blocks(path)]
     unreadable, lines = _unreadable(blocks, dialect)
     given = read_output(spark, blocks, dialect)
     counts, examples = compare(reference, given, dialect, edition)
@@ -202,9 +208,10 @@ def validate(
     replicate: int = 1,
     today: int = 2,
     rejects: Path | None = None,
+    also: Sequence[Path] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verdict:
-    """Computes the reference answers for the data and compares the output with them.
+    """Computes the reference answers for the data and compares the output with them; `also` are more files of it.
 
     Without a session one is started, after the data have been read: most mistakes are told before that.
     """
@@ -212,8 +219,7 @@ def validate(
         raise AuroraError(f"unknown dialect {dialect}: give one of {', '.join(DIALECTS)}")
     if edition not in EDITIONS:
         raise AuroraError(f"unknown edition {edition}: give one of {', '.join(EDITIONS)}")
-    if not output.is_file():
-        raise AuroraError(f"no output at {output}: give the CSV file that the system under test wrote")
+    _check_outputs(output, *also)
     progress("reading the data")
     histories = find_histories(data, history)
     found = survey(data)
@@ -240,7 +246,7 @@ def validate(
         ):
             progress("comparing")
             return judge(
-                spark, reference, output, found, DIALECTS[dialect], EDITIONS[edition], notes, replicate
+                spark, reference, output, found, DIALECTS[dialect], EDITIONS[edition], notes, replicate, also
             )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -15,6 +15,7 @@ from aurora.cache import cache_folder
 from tests.engine.processes import answers, free_port
 
 VERSION = "4.3.1"
+PASSWORD = "canary-9f2c"
 BROKER = ("org.apache.kafka", "kafka_2.13", VERSION)
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>tests</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
@@ -24,9 +25,17 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 SETTINGS = """process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{control}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
+listener.name.guarded.sasl.enabled.mechanisms=PLAIN
+listener.name.guarded.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+  user_ann="{password}";
+listener.name.guarded.ssl.keystore.location={folder}/keys.p12
+listener.name.guarded.ssl.keystore.type=PKCS12
+listener.name.guarded.ssl.keystore.password={password}
 controller.quorum.voters=1@127.0.0.1:{control}
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
@@ -63,7 +72,27 @@ def jars(group: str, artifact: str, version: str) -> Path:
     return folder
 
 
+def make_keys(folder: Path) -> None:
+    """A certificate for this host, `ca.pem`, and the key to it."""
+    store = [
+        "-keystore",
+        str(folder / "keys.p12"),
+        "-storetype",
+        "PKCS12",
+        "-storepass",
+        PASSWORD,
+        "-alias",
+        "b",
+    ]
+    more = ["-keyalg", "RSA", "-dname", "CN=127.0.0.1", "-ext", "SAN=IP:127.0.0.1", "-keypass", PASSWORD]
+    subprocess.run(["keytool", "-genkeypair", *store, *more], check=True, capture_output=True)
+    exported = ["keytool", "-exportcert", "-rfc", *store, "-file", str(folder / "ca.pem")]
+    subprocess.run(exported, check=True, capture_output=True)
+
+
 class Broker:
+    """It has two doors: one for everybody, and one for `ann` who knows the password, behind TLS."""
+
     def __init__(self, folder: Path) -> None:
         self._classes = f"{jars(*BROKER)}/*"
         from confluent_kafka.admin import AdminClient
@@ -71,7 +100,11 @@ class Broker:
         self._folder = folder
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        text = SETTINGS.format(port=self.port, control=free_port(), folder=folder)
+        self.guarded = free_port()
+        make_keys(folder)
+        text = SETTINGS.format(
+            port=self.port, guarded=self.guarded, control=free_port(), folder=folder, password=PASSWORD
+        )
         (folder / "server.properties").write_text(text)
         format_it = ["format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(folder / "server.properties")]
         subprocess.run(
@@ -81,6 +114,10 @@ class Broker:
         )
         self.start()
         self.admin = AdminClient({"bootstrap.servers": self.hosts, "log_level": 0})
+
+    @property
+    def certificate(self) -> Path:
+        return self._folder / "ca.pem"
 
     @property
     def hosts(self) -> str:

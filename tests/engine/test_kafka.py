@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
 from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
-from tests.engine.kafka_broker import Broker, broker_in, until
+from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, until
 from tests.engine.processes import aurora, kill, wait_for
 from tests.test_docs import blocks
 
@@ -303,3 +304,64 @@ def test_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert aurora(arguments, tmp_path / "log").wait() == 0, (tmp_path / "log").read_text()
             done += 1
     assert done == 6 and len(broker.read("readings")) == 4
+
+
+def test_a_sink_waits_for_its_broker_and_tells(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    topic = broker.create("waiting")
+    sink = sink_into(broker, topic)
+    note = sink.deliver(0, rows_of(1), arrived(1), sink.open(None))
+    # A broker that is killed between its answer and the mark in the topic leaves the transaction open for good.
+    until(lambda: len(broker.read(topic)) == 1)
+    broker.kill()
+    with ThreadPoolExecutor(1) as beside:
+        delivered = beside.submit(sink.deliver, 1, rows_of(2), arrived(1), note)
+        until(lambda: "does not take rows" in caplog.text)
+        broker.start()
+        assert delivered.result(120)["rows"] == 2
+    assert "takes rows again; the run goes on" in caplog.text
+    assert len(broker.read(topic)) == 2
+
+
+def test_rows_go_through_a_topic_as_avro(broker: Broker, tmp_path: Path) -> None:
+    topic, file = broker.create("avro"), tmp_path / "trips.avsc"
+    options = f"?format=avro&schema={file}"
+    sink = sink_into(broker, topic, options)
+    rows = pa.RecordBatch.from_pylist([{"id": 7, "km": 1.5}, {"id": 8, "km": None}], SCHEMA.arrow())
+    note = sink.deliver(0, rows, arrived(2), sink.open(None))
+    assert note["rows"] == 2 and json.loads(file.read_text())["fields"][0]["name"] == "id"
+    broker.send(topic, [b"\x02"])
+    source = opened(broker, topic, tmp_path, options=options)
+    (found,) = portions(source, source.begin(), source.advance(source.begin(), 100), 1)
+    assert found.rows.to_pylist() == rows.to_pylist()
+    assert [(bad.file, bad.reason) for bad in found.rejects] == [("avro/0", "the record ends too soon")]
+
+
+def guarded(broker: Broker, topic: str) -> str:
+    options = (
+        "kafka.security.protocol=SASL_SSL&kafka.sasl.mechanism=PLAIN&kafka.sasl.username=ann&"
+        f"kafka.sasl.password=$AURORA_TEST_PASSWORD&kafka.ssl.ca.location={broker.certificate}"
+    )
+    return f"kafka:127.0.0.1:{broker.guarded}/{topic}?{options}"
+
+
+def test_through_a_guarded_door(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = broker.create("guarded")
+    address = guarded(broker, topic)
+    monkeypatch.setenv("AURORA_TEST_PASSWORD", PASSWORD)
+    sink = open_kafka_sink("far", address, SCHEMA)
+    sink.deliver(0, rows_of(1, 2), arrived(2), sink.open(None))
+    source = open_kafka("trips", address, SCHEMA, False, tmp_path / "note")
+    assert numbered(portions(source, source.begin(), source.advance(source.begin(), 9), 1)) == [
+        (0, 1),
+        (1, 2),
+    ]
+
+
+def test_a_wrong_password_is_told_and_not_shown(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = guarded(broker, broker.create("closed"))
+    monkeypatch.setenv("AURORA_TEST_PASSWORD", "wrong-canary")
+    with pytest.raises(AuroraError, match="uthentication failed") as fault:
+        open_kafka("trips", address, SCHEMA, False, tmp_path / "note")
+    assert "wrong-canary" not in str(fault.value)

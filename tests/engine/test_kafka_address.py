@@ -49,7 +49,7 @@ def test_an_address_and_its_options() -> None:
             f"{HOST}/t?fromat=csv",
             r"there is no option fromat \(did you mean format\?\); the options of kafka are",
         ),
-        (f"{HOST}/t?format=xml", "format is json or csv, found 'xml'"),
+        (f"{HOST}/t?format=xml", "format is json, csv or avro, found 'xml'"),
         (f"{HOST}/t?start=noon", "start is earliest, latest or a time such as"),
         (f"{HOST}/t?key=a&timestamp=a", "field a cannot be both key and timestamp"),
         (f"{HOST}/t?key", "option key has no value"),

@@ -98,6 +98,23 @@ def test_copies_are_answered_like_the_originals(spark: SparkSession, road: Path,
     check(validate(spark, road, tmp_path / "output.csv", replicate=3), road, tmp_path)
 
 
+def test_requests_that_may_wait_are_answered_in_a_file_of_their_own(
+    spark: SparkSession, road: Path, tmp_path: Path
+) -> None:
+    run_benchmark(road, tmp_path, batch=3000, home=tmp_path / "home", graphs=True)
+    answers, requests = tmp_path / "output.csv", tmp_path / "requests.csv"
+    check(validate(spark, road, answers, also=[requests]), road, tmp_path)
+    kinds = [{line[0] for line in path.read_text().splitlines()} for path in (answers, requests)]
+    assert kinds == [{"0", "1"}, {"2", "3", "4"}]
+
+
+def test_graphs_need_a_home(road: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        AuroraError, match="--graphs needs a place where requests can wait; add --home FOLDER"
+    ):
+        run_benchmark(road, tmp_path, graphs=True)
+
+
 def command(road: Path, out: Path, *more: str) -> list[str]:
     return ["linear-road", "run", f"--data={road}", f"--out={out}", *more]
 

@@ -12,9 +12,9 @@ __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_k
 
 PREFIX = "kafka:"
 SHAPE = re.compile(r"([^/?\s]+:\d{1,5}(?:,[^/?,\s]+:\d{1,5})*)/([A-Za-z0-9._-]{1,249})(?:\?(.*))?", re.DOTALL)
-SOURCE_OPTIONS = ("format", "key", "start", "timestamp")
-SINK_OPTIONS = ("format", "key", "transactions")
-FORMATS = ("json", "csv")
+SOURCE_OPTIONS = ("format", "key", "start", "timestamp", "schema", "registry")
+SINK_OPTIONS = ("format", "key", "transactions", "schema", "registry")
+FORMATS = ("json", "csv", "avro")
 # What the client is told here: another value would break what is promised.
 OURS = (
     "bootstrap.servers", "group.id", "enable.auto.commit", "auto.offset.reset", "enable.partition.eof",
@@ -28,7 +28,8 @@ VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 class KafkaAddress:
     """`settings` go to the client as they are, but those that begin with $ are looked up where it is opened.
 
-    So no secret is in here, nor in anything that this is written to.
+    So no secret is in here, nor in anything that this is written to. Of Avro, `schema` is the file that a sink writes
+    its schema to, and `avro` the schema that a source has read from it.
     """
 
     hosts: str
@@ -39,6 +40,9 @@ class KafkaAddress:
     start: str = "earliest"
     transactions: bool = True
     settings: tuple[tuple[str, str], ...] = ()
+    schema: str | None = None
+    registry: str | None = None
+    avro: str | None = None
 
     @property
     def label(self) -> str:
@@ -98,13 +102,23 @@ def _made(
 ) -> KafkaAddress:
     form = given.get("format", "json")
     if form not in FORMATS:
-        raise AuroraError(f"{what}: format is json or csv, found '{form}'")
+        raise AuroraError(f"{what}: format is json, csv or avro, found '{form}'")
+    for name in ("schema", "registry"):
+        if name in given and form != "avro":
+            raise AuroraError(f"{what}: {name} is for Avro; add format=avro, or leave it out")
+    if form == "avro" and len(given.keys() & {"schema", "registry"}) != 1:
+        raise AuroraError(f"{what}: format=avro needs schema=FILE.avsc, or registry=http://HOST:PORT")
+    registry = given.get("registry")
+    if registry is not None and not re.fullmatch(r"https?://[^@\s]+", registry):
+        raise AuroraError(
+            f"{what}: registry is http://HOST:PORT; a user and password belong into AURORA_REGISTRY_AUTH=USER:PASSWORD"
+        )
     transactions = given.get("transactions", "yes")
     if transactions not in ("yes", "no"):
         raise AuroraError(f"{what}: transactions is yes or no, found '{transactions}'")
     address = KafkaAddress(
         hosts, topic, form, given.get("key"), given.get("timestamp"), given.get("start", "earliest"),
-        transactions == "yes", settings,
+        transactions == "yes", settings, given.get("schema"), registry,
     )  # fmt: skip
     try:
         address.start_time()

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.avro.write import write_records
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.csv_records import Csv, split_lines
 
-__all__ = ["Lines", "encode_rows"]
+__all__ = ["Lines", "encode_avro", "encode_rows"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Lines:
     data: bytes
     ends: npt.NDArray[np.int64]
     keys: list[bytes | None] | None
+    # Bytes between two of them.
+    gap: int = 1
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -32,7 +36,7 @@ class Lines:
         """Lines as the client takes them, without their breaks."""
         ends = self.ends[start:stop].tolist()
         bounds = zip([self._start(start), *ends[:-1]], ends, strict=True)
-        values = [self.data[low : high - 1] for low, high in bounds]
+        values = [self.data[low : high - self.gap] for low, high in bounds]
         if self.keys is None:
             return [{"value": value} for value in values]
         pairs = zip(values, self.keys[start:stop], strict=True)
@@ -41,6 +45,11 @@ class Lines:
     def mark(self, start: int, stop: int, before: int = 0) -> int:
         """A checksum of lines, which goes on from that of the lines before them."""
         return zlib.crc32(memoryview(self.data)[self._start(start) : self._start(stop)], before)
+
+
+def encode_avro(rows: pa.RecordBatch, schema: Schema, before: bytes, key: str | None) -> Lines:
+    data, ends = write_records(rows, schema, before)
+    return Lines(data, ends, None if key is None else _keys(rows.column(key)), gap=0)
 
 
 def encode_rows(rows: pa.RecordBatch, form: str, key: str | None) -> Lines:

@@ -1,17 +1,22 @@
 """A topic as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice."""
 
+import json
 import logging
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.avro.registry import Registry, frame
+from aurora.engine.avro.schema import schema_of
+from aurora.engine.controls import replace_text
 from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import Unreachable, explain, kafka, producer, within
-from aurora.engine.kafka.encode import Lines, encode_rows
+from aurora.engine.kafka.encode import Lines, encode_avro, encode_rows
 from aurora.engine.kafka.trace import Trace, Tracer
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
@@ -35,9 +40,12 @@ class KafkaSink:
     it, and passed over. `ends` is where the topic ended before the last batch, from where on that row is looked for.
     """
 
-    def __init__(self, name: str, address: KafkaAddress) -> None:
+    def __init__(self, name: str, address: KafkaAddress, schema: Schema) -> None:
         self._name = name
         self._address = address
+        self._schema = schema
+        # What stands before a record: the number of its schema in a registry.
+        self._frame = b""
         self._producer: Any = None
         self._tracer: Tracer | None = None
         self._failed: list[Any] = []
@@ -56,6 +64,8 @@ class KafkaSink:
                 "write to that topic again, or start over with --fresh"
             )
         tracer = self._check_topic()
+        if self._address.format == "avro":
+            self._tell_schema()
         if note is None:
             ends = tracer.ends()
             note = {
@@ -70,7 +80,10 @@ class KafkaSink:
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
-        lines = encode_rows(rows, self._address.format, self._address.key)
+        if self._address.format == "avro":
+            lines = encode_avro(rows, self._schema, self._frame, self._address.key)
+        else:
+            lines = encode_rows(rows, self._address.format, self._address.key)
         ends = self._repeat(lambda: self._write(lines, note))
         rows_now = note["rows"] + rows.num_rows
         return {
@@ -85,6 +98,15 @@ class KafkaSink:
 
     def finish(self) -> None:
         self._drop()
+
+    def _tell_schema(self) -> None:
+        """To the registry, or into a file: who reads the topic needs it."""
+        told = schema_of(self._schema, self._address.topic, f"sink {self._name}")
+        if self._address.registry is not None:
+            number = Registry(self._address.registry).register(f"{self._address.topic}-value", told)
+            self._frame = frame(number)
+        else:
+            replace_text(Path(str(self._address.schema)), json.dumps(told, indent=2) + "\n")
 
     def _check_topic(self) -> Tracer:
         deadline = time.monotonic() + PATIENCE
@@ -245,4 +267,6 @@ def open_kafka_sink(name: str, text: str, schema: Schema) -> KafkaSink:
         raise AuroraError(
             f"sink {name}: key={address.key} is not a field of the output; its fields are {', '.join(schema.names)}"
         )
-    return KafkaSink(name, address)
+    if address.format == "avro":
+        schema_of(schema, address.topic, f"sink {name}")
+    return KafkaSink(name, address, schema)

@@ -2,11 +2,12 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested
+from aurora.engine.avro.schema import parse_schema
 from aurora.engine.durable import write_whole
 from aurora.engine.kafka.address import SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import Unreachable, kafka
@@ -14,7 +15,7 @@ from aurora.engine.kafka.piece import KafkaPiece, Range
 from aurora.engine.kafka.topic import EARLIEST, LATEST, topic_of
 from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.source import Cursor, Piece, noticed
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["KafkaTopic", "check_kafka", "open_kafka"]
 
@@ -144,6 +145,8 @@ def open_kafka(name: str, text: str, schema: Schema, follow: bool, note: Path) -
     """`note` keeps where the run began, so that one that goes on begins there, too."""
     address = read_kafka(f"source {name}", text, SOURCE_OPTIONS)
     _check_fields(name, address, schema)
+    if address.schema is not None:
+        address = replace(address, avro=_read_schema(name, address, schema))
     if address.start == "latest" and not follow:
         raise AuroraError(f"source {name}: start=latest reads what comes from now on; add --follow")
     if note.exists():
@@ -153,6 +156,21 @@ def open_kafka(name: str, text: str, schema: Schema, follow: bool, note: Path) -
         write_whole(note, json.dumps(found))
     last = None if follow else tuple((number, end) for number, end in found["last"])
     return KafkaTopic(address, schema, tuple((number, at) for number, at in found["first"]), last)
+
+
+def _read_schema(name: str, address: KafkaAddress, schema: Schema) -> str:
+    """The text of the Avro schema, which has all fields of the input that come from values."""
+    path = Path(str(address.schema))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise AuroraError(f"source {name}: cannot read schema={path}: {fault}") from None
+    there = parse_schema(text, f"source {name}: {path}").names
+    for field in schema.names:
+        if field not in there and field not in (address.key, address.timestamp):
+            near = did_you_mean(field, there)
+            raise AuroraError(f"source {name}: {path} has no field {field}{near}; it has {', '.join(there)}")
+    return text
 
 
 def _look_at(name: str, address: KafkaAddress) -> dict[str, list[tuple[int, int]]]:
@@ -195,3 +213,8 @@ def _check_fields(name: str, address: KafkaAddress, schema: Schema) -> None:
         )
     if address.format == "csv":
         check_flat(schema, f"source {name}")
+    for field in schema.names if address.format == "avro" else ():
+        if is_nested(schema[field]):
+            raise AuroraError(
+                f"source {name}: {field} is nested, and of Avro only plain fields are read; leave it out of the schema"
+            )

@@ -96,6 +96,8 @@ class Topic:
         codes = kafka().KafkaError
         error = fault.args[0] if isinstance(fault, Exception) else fault
         refused = (codes._AUTHENTICATION, codes._SSL, codes.SASL_AUTHENTICATION_FAILED)
+        # Only a poll hands over what the client has heard meanwhile.
+        self._consumer.poll(0)
         told = next((each for each in self._heard if each.code() in refused), None)
         self._heard.clear()
         denied = (codes.TOPIC_AUTHORIZATION_FAILED, codes.CLUSTER_AUTHORIZATION_FAILED)

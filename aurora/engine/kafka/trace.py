@@ -1,5 +1,6 @@
 """What the transactions of a sink have left in its topic: the last row of each says how many rows there are by then."""
 
+import logging
 import time
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ __all__ = ["HEADER", "Trace", "Tracer"]
 HEADER = "aurora"
 # Transactions of others that are open hide what is behind them; the broker ends them after a while. In seconds.
 PATIENCE = 900.0
+# After so many the wait is told.
+QUIET = 5.0
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,7 @@ class Tracer:
 
     def find(self, id: str, since: dict[str, int]) -> Trace | None:
         """The last trace of this id behind given offsets. No transaction of that id may be open."""
-        deadline = time.monotonic() + PATIENCE
-        wanted = self._ends(self._all)
-        while any(self._ends(self._committed)[number] < end for number, end in wanted.items()):
-            if time.monotonic() > deadline:
-                raise AuroraError(
-                    f"{self._address.label}: a transaction of another producer is still open; end it and try again"
-                )
-            time.sleep(0.05)
+        self._wait_for_open_transactions(wanted := self._ends(self._all))
         first = self._committed.offsets(list(wanted), EARLIEST)
         reader = Reader(self._address)
         found: list[Trace] = []
@@ -68,6 +64,22 @@ class Tracer:
             traces = [Trace.read(each.headers()) for each in messages]
             found += [trace for trace in traces if trace is not None and trace.id == id]
         return max(found, key=lambda trace: trace.rows, default=None)
+
+    def _wait_for_open_transactions(self, wanted: dict[int, int]) -> None:
+        began, told = time.monotonic(), False
+        while any(self._ends(self._committed)[number] < end for number, end in wanted.items()):
+            waited = time.monotonic() - began
+            if waited > PATIENCE:
+                raise AuroraError(
+                    f"{self._address.label}: a transaction in this topic does not end; find it with "
+                    "kafka-transactions.sh find-hanging, abort it, and give the same command again"
+                )
+            if waited > QUIET and not told:
+                told = True
+                logging.getLogger("aurora").warning(
+                    f"{self._address.label}: a transaction in this topic is open; waiting until the broker ends it"
+                )
+            time.sleep(0.05)
 
     def check(self) -> None:
         """Raises a fault unless the topic is there, and `Unreachable` if nobody answers."""

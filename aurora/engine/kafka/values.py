@@ -1,4 +1,4 @@
-"""Values of records into Arrow: as lines, by the parsers of files; keys and times become fields beside them."""
+"""Values of records into Arrow: lines by the parsers of files, or Avro; keys and times become fields beside them."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import KafkaAddress
+from aurora.engine.kafka.avro_values import parse_avro
 from aurora.engine.sources.careful import parse_records
 from aurora.engine.sources.csv_records import NOT_CLOSED, Csv, Split
 from aurora.engine.sources.parse import parse_csv, parse_json
@@ -41,17 +42,24 @@ def parse_values(
         inner = [name for name in declared.names if name not in beside]
     known: dict[int, str] = {}
     columns = _columns_beside(records, address, declared, known)
-    data, found = _as_lines(records, address.format == "csv", known)
-    label = f"{address.topic}/{partition}"
-    schema = declared.select(inner)
-    parser = parse_csv(schema) if address.format == "csv" else parse_json(schema)
-    first = int(records.offsets[0]) if len(records.offsets) else 0
-    read = parse_records(data, found, parser, schema, 0, first, label, known)
+    read = _read(records, address, declared.select(inner), f"{address.topic}/{partition}", known)
     names = [name for name in declared.names if name in inner or name in beside]
     chosen = pa.array(read.numbers)
     arrays = [read.rows.column(name) if name in inner else columns[name].take(chosen) for name in names]
     rows = pa.RecordBatch.from_arrays(arrays, schema=declared.select(names).arrow())
     return Portion(rows, read.numbers, read.rejects)
+
+
+def _read(
+    records: Records, address: KafkaAddress, schema: Schema, label: str, known: dict[int, str]
+) -> Portion:
+    if address.format == "avro":
+        known |= {at: PASSED_OVER for at, value in enumerate(records.values) if value is None}
+        return parse_avro(records.values, records.offsets, address, schema, label, known)
+    data, found = _as_lines(records, address.format == "csv", known)
+    parser = parse_csv(schema) if address.format == "csv" else parse_json(schema)
+    first = int(records.offsets[0]) if len(records.offsets) else 0
+    return parse_records(data, found, parser, schema, 0, first, label, known)
 
 
 def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes, Split]:

@@ -1,5 +1,6 @@
 """Linear Road, edition of 2004, as a network of boxes and arrows: the rules of the benchmark, one group for each."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aurora import Network, Stream
@@ -8,7 +9,7 @@ from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
 from aurora.linear_road.stored_histories import TOLL_COLUMNS
 
-__all__ = ["INPUT", "OUTPUTS", "linear_road"]
+__all__ = ["INPUT", "OUTPUTS", "REQUESTS", "linear_road"]
 
 INPUT = (
     "Type tinyint, Time int, VID bigint, Spd tinyint, XWay int, Lane tinyint, Dir tinyint, Seg tinyint, Pos int, "
@@ -16,6 +17,8 @@ INPUT = (
 )
 # The outputs by the number of their type.
 OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
+# Those that answer what a driver asked for.
+REQUESTS = OUTPUTS[2:]
 
 TOLLS = ", ".join(f"{name} {kind}" for name, kind in TOLL_COLUMNS.items())
 TOLL_KEY = ("VID", "Day", "XWay")
@@ -26,8 +29,14 @@ LAST_TWO: dict[str, Any] = {"order": {"on": "#", "group_by": ["VID"]}, "size": 2
 ON_TIME = f"count(*) = 2 AND Time - first(Time) = {EDITION.report_interval}"
 
 
-def linear_road(prepared: Prepared | None = None) -> Network:
-    """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls."""
+def linear_road(
+    prepared: Prepared | None = None, graphs: Mapping[str, Mapping[str, Any]] | None = None
+) -> Network:
+    """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls.
+
+    `graphs` are those of the quality of service of its outputs. With them, accounts are kept for the balances alone:
+    no point holds the charges, so that all boxes behind the quotes may wait.
+    """
     network = Network("linear road")
     traffic = network.input("traffic", INPUT)
     kinds = traffic.filter("Type = 0", "Type = 2", "Type = 3", "Type = 4", name="kinds")
@@ -42,7 +51,7 @@ def linear_road(prepared: Prepared | None = None) -> Network:
     with network.group("tolls"):
         quotes = _quote_tolls(moves, statistics, crashes)
     with network.group("accounts"):
-        balances = _keep_accounts(network, quotes, kinds["2"])
+        balances = _keep_accounts(network, quotes, kinds["2"], keep=not graphs)
     told = quotes.filter(f"Lane <> {EDITION.exit_lane}", name="told")
     warned = told.filter("Crash IS NOT NULL", name="warned")
     answers = {
@@ -52,7 +61,7 @@ def linear_road(prepared: Prepared | None = None) -> Network:
         **_look_back(network, kinds, prepared or Prepared()),
     }
     for name in OUTPUTS:
-        network.output(name, answers[name])
+        network.output(name, answers[name], qos=(graphs or {}).get(name))
     return network
 
 
@@ -212,17 +221,20 @@ def _quote_tolls(moves: Stream, statistics: Stream, crashes: Stream) -> Stream:
     )
 
 
-def _keep_accounts(network: Network, quotes: Stream, requests: Stream) -> Stream:
-    """Rules 9 and 10: a toll is charged when the trip goes on in another segment; a request reads the sum so far."""
+def _keep_accounts(network: Network, quotes: Stream, requests: Stream, keep: bool) -> Stream:
+    """Rules 9 and 10: a toll is charged when the trip goes on in another segment; a request reads the sum so far.
+
+    With `keep` there is a point for queries that are attached to a run with a home; without a home it is no work.
+    """
     charges = quotes.aggregate(
         _same("Time") | {"Charge": "if(count(*) = 2 AND Continues, first(Toll), 0)"},
         **LAST_TWO,
         name="charges",
     )
     charged = charges.filter("Charge > 0", name="charged")
-    # For queries that are attached to a run with a home; without one it is no work.
-    payments = charged.map(_same("VID", "Time", "Charge"), name="payments")
-    network.point("charges", payments, keep="1h", on="Time", key=["VID"])
+    if keep:
+        payments = charged.map(_same("VID", "Time", "Charge"), name="payments")
+        network.point("charges", payments, keep="1h", on="Time", key=["VID"])
     accounts = charged.aggregate(
         {"Sum": "sum(Charge)"}, order={"on": "#", "group_by": ["VID"]}, size="all", name="sums"
     )
