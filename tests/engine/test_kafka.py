@@ -194,9 +194,7 @@ def test_a_batch_that_comes_again_is_known(broker: Broker) -> None:
             note = sink.deliver(0, rows_of(*ids), arrived(len(ids)), sink.open(note))
     assert sorted(broker.read(topic)) == [(b"%d" % number, b"%d," % number) for number in range(1, 6)]
     other = sink_into(broker, topic, "?key=id&format=csv")
-    with pytest.raises(
-        AuroraError, match=r"once does not hold the rows that this run wrote to it"
-    ):
+    with pytest.raises(AuroraError, match=r"once does not hold the rows that this run wrote to it"):
         other.deliver(0, rows_of(9, 2, 3, 4, 5), arrived(5), other.open(start))
 
 

@@ -83,7 +83,9 @@ class Schema(Mapping[str, pa.DataType]):
             return self._types[name]
         except KeyError:
             near = did_you_mean(name, self._types)
-            raise AuroraError(f"unknown field '{name}'{near}: the fields are {', '.join(self._types)}") from None
+            raise AuroraError(
+                f"unknown field '{name}'{near}: the fields are {', '.join(self._types)}"
+            ) from None
 
     def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:
         return self._types.get(name, default)
