@@ -128,9 +128,9 @@ def test_some_input_needs_a_key() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (None, "gave NoneType; it gives a mapping with a train for each of its outputs: y"),
-        ({"zz": None}, "gave the output zz, which is not declared; declared are y"),
-        ({"y": 3}, "gave int for output y; make a train of it with caused"),
+        (None, "returned NoneType; return a mapping with a train for each of its outputs: y"),
+        ({"zz": None}, "returned the output zz, which is not declared; it has y"),
+        ({"y": 3}, "returned int for output y; make a train with caused"),
     ],
 )
 def test_what_is_wrong_with_a_kernel_is_told(given: Any, told: str) -> None:
