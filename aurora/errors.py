@@ -1,4 +1,4 @@
-"""The one kind of fault that a user can mend: shown as a single line, without a stack trace."""
+"""The one kind of error that a user can fix: shown as a single line, without a stack trace."""
 
 import difflib
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ __all__ = ["AuroraError", "did_you_mean", "raise_if"]
 
 
 class AuroraError(Exception):
-    """What is wrong, what was found, what to do."""
+    """An error that you can fix, in one line: what is wrong, what was found, what to do."""
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

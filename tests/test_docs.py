@@ -2,11 +2,13 @@
 
 A block with a file name behind its language is that file. YAML is checked, boxes alone as boxes of the page's network
 `manual`, queries on the points of the networks above them; Python is run, and a `text` block behind it is what it
-prints; `console` blocks are run command by command.
+prints; `console` blocks are run command by command, and what is shown is stdout, or stdout and stderr. A command that
+shows an error must fail, and a network that begins with `# wrong` must be refused.
 """
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import sys
@@ -17,13 +19,26 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import Schema, from_text
+from aurora import AuroraError, Schema, from_text
 from aurora.algebra.expressions.aggregates import AGGREGATES
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.cli import main as cli
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "examples/README.md", "docs/networks.md", "docs/python.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "examples/README.md",
+    "docs/README.md",
+    "docs/your-own-file.md",
+    "docs/late-data.md",
+    "docs/coming-from-spark-or-flink.md",
+    "docs/operations.md",
+    "docs/security.md",
+    "docs/glossary.md",
+    "docs/networks.md",
+    "docs/python.md",
+]
 # Whose commands another test gives.
 OTHERS = [
     "docs/running-networks.md",
@@ -33,6 +48,7 @@ OTHERS = [
     "docs/linear-road-on-aurora.md",
     "docs/nexmark.md",
 ]
+MARKDOWN = [*PAGES, *OTHERS, "CHANGELOG.md"]
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -90,6 +106,10 @@ def run_blocks(found: Iterable[Block], page: str) -> None:
 
 
 def check_yaml(text: str, page: str, points: dict[str, Schema]) -> None:
+    if text.startswith("# wrong"):
+        with pytest.raises(AuroraError):
+            from_text(text, page).checked()
+        return
     if text.startswith("network:"):
         points.update(from_text(text, page, points).checked().point_schemas())
         return
@@ -110,28 +130,64 @@ def check_console(text: str) -> None:
             assert Path(arguments[0]).read_text() == shown
         else:
             assert first == "aurora", command
-            printed = aurora(arguments)
-            assert not shown or printed == shown
+            status, printed, told = call(arguments)
+            assert (status == 0) == ("error: " not in shown), (command, status, told)
+            if shown and printed != shown:
+                assert plain(printed + told) == plain(shown)
+
+
+def plain(text: str) -> list[list[str]]:
+    """The words of each line; how long a run took may be anything, and the current folder is /data."""
+    text = re.sub(r"in [\d.]+ s\b", "in N s", text.replace(os.getcwd(), "/data"))
+    return [line.split() for line in text.splitlines()]
 
 
 def aurora(arguments: list[str]) -> str:
+    """What a command prints; it must succeed."""
+    status, printed, told = call(arguments)
+    assert status == 0, (arguments, told)
+    return printed
+
+
+def call(arguments: list[str]) -> tuple[int, str, str]:
+    """The status of a command, and what it writes to stdout and stderr."""
     before = sys.argv
     sys.argv = ["aurora", *arguments]
+    shown, told = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     try:
-        shown = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as ended:
+        with (
+            contextlib.redirect_stdout(shown),
+            contextlib.redirect_stderr(told),
+            pytest.raises(SystemExit) as ended,
+        ):
             cli.main()
     finally:
         sys.argv = before
-    assert ended.value.code in (0, None), arguments
     shown.seek(0)
-    return shown.read()
+    told.seek(0)
+    return int(ended.value.code or 0), shown.read(), told.read()
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [*PAGES, *OTHERS]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
-            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+    for page in MARKDOWN:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", (ROOT / page).read_text()):
+            path = (ROOT / page).parent / target if target else ROOT / page
+            assert path.exists(), f"{page}: {target}"
+            assert not anchor or anchor in anchors(path), f"{page}: {target}#{anchor}"
+
+
+def anchors(path: Path) -> set[str]:
+    """Those that GitHub gives to the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert [page for page in sorted(pages) if f"]({page})" not in index] == []
+    assert [page for page in sorted(pages) if f"docs/{page}" not in [*PAGES, *OTHERS]] == []
 
 
 def test_the_manual_lists_all_functions() -> None:
@@ -152,7 +208,7 @@ def test_the_manual_lists_all_functions() -> None:
 
 
 def test_nothing_of_one_machine_is_in_the_documents() -> None:
-    for page in [*PAGES, *OTHERS, "CHANGELOG.md"]:
+    for page in MARKDOWN:
         assert not re.search(r"/(?:work|root|tmp|home)/", (ROOT / page).read_text()), page
 
 

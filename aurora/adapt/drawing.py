@@ -77,7 +77,7 @@ def _overhead(status: Mapping[str, Any], whole: float) -> list[str]:
     share = _share(rate, row, whole)
     lines = [
         "",
-        f"beside the boxes: {_number(row)} us for each row read{f', {share} of the work' if share else ''}, and "
+        f"outside the boxes: {_number(row)} us for each row read{f', {share} of the work' if share else ''}, and "
         f"{batch / status['cores'] / 1000:.2f} s for each batch",
     ]
     if status["capacity"] is not None:

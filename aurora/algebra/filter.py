@@ -39,7 +39,7 @@ class Filter:
     @classmethod
     def of(cls, predicates: list[str], schema: Schema, where: str = "filter") -> "Filter":
         if not predicates:
-            raise AuroraError(f"{where}: needs one predicate or more")
+            raise AuroraError(f"{where}: needs at least one predicate")
         parsed = tuple(Expression.parse(text, schema, where) for text in predicates)
         for predicate in parsed:
             if predicate.type != pa.bool_():

@@ -84,7 +84,7 @@ class Gather:
             order.check(schema, f"{where}, {side}")
             if not order.clocked:
                 raise AuroraError(
-                    f"{where}: between goes by a clock; write clock: stream or clock: NAME in {side}_order"
+                    f"{where}: between needs a clock; write clock: stream or clock: NAME in {side}_order"
                 )
         check_reach(0, (left_order, left), (right_order, right), where)
         reducer = Reducer.of(functions, right, where)

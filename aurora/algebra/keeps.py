@@ -89,7 +89,7 @@ def _kinds(name: str, inputs: Inputs, key: Partition | None, where: str) -> list
             for (own, _), fields in zip(inputs, key, strict=True)
             if fields is not None
         )
-        problem = "is not a field of the key" if not places else "stands at two places of the key"
+        problem = "is not a field of the key" if not places else "appears twice in the key"
         raise AuroraError(f"{where}: keeps: {name} {problem} ({keys})")
     (place,) = places
     return [

@@ -72,7 +72,7 @@ class KeptJoin:
             order.check(schema, f"{where}, {side}")
             if not order.clocked:
                 raise AuroraError(
-                    f"{where}: keep goes by a clock; write clock: stream or clock: NAME in {side}_order"
+                    f"{where}: keep needs a clock; write clock: stream or clock: NAME in {side}_order"
                 )
             other = orders[1 - SIDES.index(side)].type(schemas[1 - SIDES.index(side)])
             kept.append(None if text is None else _limit(text, schema, other, f"{where}: keep: {side}"))

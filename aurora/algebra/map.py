@@ -42,7 +42,7 @@ class Map:
     def of(cls, fields: dict[str, str], schema: Schema, where: str = "map") -> "Map":
         """A field called `*` stands for all fields of the input, as "*", or but for some, as "* EXCEPT (a, b)"."""
         if not fields:
-            raise AuroraError(f"{where}: needs one field or more")
+            raise AuroraError(f"{where}: needs at least one field")
         return cls(
             schema,
             tuple(

@@ -75,7 +75,7 @@ class Running:
         for call in reducer.calls if last is None else ():
             if call.function in TOO_LARGE:
                 raise AuroraError(
-                    f"{where}: {call.function} gives no row for each tuple so far; {TOO_LARGE[call.function]}"
+                    f"{where}: {call.function} cannot run over all tuples so far; {TOO_LARGE[call.function]}"
                 )
         for name in reducer.outputs:
             if name in (*order.group_by, order.on):

@@ -66,7 +66,7 @@ class Top(Aggregate):
         if not 1 <= k <= MOST:
             raise AuroraError(f"{where}: k is how many tuples a window gives, from 1 to {MOST:,}; found {k}")
         if not by:
-            raise AuroraError(f'{where}: needs an expression to choose by, for example by: "Price DESC"')
+            raise AuroraError(f'{where}: needs an expression to rank by, for example by: "Price DESC"')
         keys = tuple(SortKey.parse(text, schema, f"{where}: by") for text in by)
         for name, what in ((start, "start"), (rank, "rank")):
             if name in schema:

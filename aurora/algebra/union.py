@@ -34,7 +34,7 @@ class Union:
     @classmethod
     def of(cls, schemas: list[Schema], where: str = "union") -> "Union":
         if not schemas:
-            raise AuroraError(f"{where}: needs one input or more")
+            raise AuroraError(f"{where}: needs at least one input")
         for number, schema in enumerate(schemas[1:], 2):
             if schema != schemas[0]:
                 raise AuroraError(

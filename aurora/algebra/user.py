@@ -28,9 +28,9 @@ Kernel = Callable[[Mapping[str, Train], Turn], Mapping[str, Train]]
 
 
 def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -> Train:
-    """An output train: each of its rows came about through the row `cause` of an input train.
+    """An output train: row `cause` of the input train caused each of its rows.
 
-    A cause behind the last row, `len(train)`, is the end of the input. Rows of one cause stay in the order given here.
+    A cause of `len(train)` is the end of the input. Rows of one cause stay in the order given here.
     """
     order = np.argsort(cause, kind="stable")
     _, nth_run = find_runs(cause[order])
@@ -97,7 +97,7 @@ class UserBox:
         commutes: Sequence[str] | None = None,
     ) -> "UserBox":
         if not outputs:
-            raise AuroraError(f"{where}: needs one output or more")
+            raise AuroraError(f"{where}: needs at least one output")
         for name, schema in inputs.items():
             for own in key.get(name, ()) or ():
                 if own not in schema:
@@ -109,7 +109,7 @@ class UserBox:
         if len(lengths) > 1:
             raise AuroraError(f"{where}: the keys of its inputs have different lengths")
         if not lengths:
-            raise AuroraError(f"{where}: one input or more needs a key; the others may be seen whole")
+            raise AuroraError(f"{where}: at least one input needs a key; the others may have null")
         if stateless and (key or relations):
             raise AuroraError(f"{where}: a stateless box has neither key nor relations")
         kept = declare(keeps, inputs, outputs, None if stateless else keys, where)
@@ -206,17 +206,17 @@ class UserBox:
         ports = [port for port, _ in self.results]
         if not isinstance(found, Mapping):
             raise AuroraError(
-                f"a user's kernel gave {type(found).__name__}; it gives a mapping with a train for each of its "
+                f"a user's kernel returned {type(found).__name__}; return a mapping with a train for each of its "
                 f"outputs: {', '.join(ports)}"
             )
         for port, train in found.items():
             if port not in ports:
                 raise AuroraError(
-                    f"a user's kernel gave the output {port}, which is not declared; declared are {', '.join(ports)}"
+                    f"a user's kernel returned the output {port}, which is not declared; it has {', '.join(ports)}"
                 )
             if not isinstance(train, Train):
                 raise AuroraError(
-                    f"a user's kernel gave {type(train).__name__} for output {port}; make a train of it with caused()"
+                    f"a user's kernel returned {type(train).__name__} for output {port}; make a train with caused()"
                 )
 
 
@@ -232,11 +232,11 @@ def _by_fields_at_the_end(train: Train) -> Train:
 
 def _refuse(name: str) -> None:
     """The guard of a stateless box."""
-    raise AuroraError(f"a user's kernel asks for state {name}, but its box is stateless; give it a key")
+    raise AuroraError(f"a user's kernel uses state {name}, but its box is stateless; give it a key")
 
 
 def _check_declared(names: tuple[str, ...], name: str) -> None:
     """Planning relies on the list of relations being complete."""
     if name.partition("/")[0] not in names:
         declared = ", ".join(names) or "none"
-        raise AuroraError(f"a user's kernel asks for relation {name}, declared are: {declared}")
+        raise AuroraError(f"a user's kernel uses relation {name}; declared are: {declared}")

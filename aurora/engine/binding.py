@@ -145,7 +145,7 @@ def _check_settings(settings: Settings) -> None:
         found = settings.batch if settings.batch < 1 else partitions
         raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
     if partitions > MOST_PARTITIONS:
-        raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most, found {partitions:,}")
+        raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most; found {partitions:,}")
     if settings.checkpoint is not None:
         check_local("checkpoint", settings.checkpoint)
 
@@ -160,7 +160,7 @@ def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str)
     for name in given:
         if name not in known:
             raise AuroraError(
-                f"{what} {name}: the network has no {of} of that name; there are {', '.join(known)}"
+                f"{what} {name}: the network has no {of} of that name; it has {', '.join(known)}"
             )
 
 

@@ -94,7 +94,7 @@ class Checkpoint:
                     raise AuroraError(
                         f"{self.folder} is the checkpoint of a run with another {what} {name}"
                         f"{_difference(what, was.get(name), now.get(name))}: "
-                        "give that again, or start over with --fresh"
+                        f"give the same {what} again, or start over with --fresh"
                     )
 
     def buckets(self, settings: Settings) -> int:
@@ -166,7 +166,7 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
     inside = set(os.listdir(folder)) if folder.is_dir() else set()
     if inside and not inside & {OWNER, DISCARDED, LOCK}:
         raise AuroraError(
-            f"checkpoint {folder} holds {min(inside)}, so it is not the folder of a checkpoint; name another one"
+            f"checkpoint {folder} holds {min(inside)}, so it is not a checkpoint; choose another folder"
         )
     return Checkpoint(folder, kept=True)
 

@@ -15,12 +15,12 @@ Rewrites = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Controls:
-    """Under what a batch is made. A batch that is run again obeys its own, whatever has been set since.
+    """The controls under which a batch is made. A repeated batch follows its own, whatever has been set since.
 
-    `rows` of each input make a batch (None: as the engine sees fit). While `paused`, no batch is made beyond the
-    first `until` ones; while it is `held`, none at all: others go first. Of the streams in `taps` somebody looks at a
-    few tuples of each batch. The `drops` are the drop boxes by which load is shed. `rewrites` are the chains of boxes
-    that work in another order than the network has them.
+    A batch has `rows` of each input (None: the engine decides). While `paused`, no batch is made beyond the first
+    `until` ones; while `held`, none at all, because others go first. `taps` are the streams of which somebody looks at
+    a few tuples of each batch. `drops` are the drop boxes that shed load. `rewrites` are the chains of boxes that work
+    in another order than the network has them.
     """
 
     rows: int | None = None

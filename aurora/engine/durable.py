@@ -45,5 +45,5 @@ def cannot_write(path: str | Path, fault: OSError) -> AuroraError:
     """The fault that a user can mend: which file, and why."""
     return AuroraError(
         f"cannot write {fault.filename or path}: {fault.strerror or fault}; "
-        f"mend it and {AGAIN}: the run goes on where it stopped"
+        f"fix the cause and {AGAIN}: the run continues where it stopped"
     )

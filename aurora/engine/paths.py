@@ -38,8 +38,8 @@ def check_local(what: str, path: str) -> None:
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", path)
     if scheme:
         raise AuroraError(
-            f"{what}: {path} is not a local path, and only those are supported; "
-            f"mount what {scheme[0]} means, or copy it"
+            f"{what}: {path} is not a local path, and only local paths are supported; "
+            f"mount {scheme[0]} as a folder, or copy the files"
         )
 
 
@@ -77,7 +77,7 @@ def _check_read(read: Read, written: Written) -> None:
     else:
         meant = _same(read.path, written.path)
     if meant or any(_same(path, written.path) for path in _linked(read.path, written)):
-        raise AuroraError(f"{where}, and {written.what} writes {written.path} there: choose another path")
+        raise AuroraError(f"{where}, and {written.what} writes {written.path}: choose another path")
     if _inside(_fixed(read.path), written.path):
         raise AuroraError(
             f"{where}, which lies in the folder of {written.what}, {written.path}: choose another path"

@@ -11,14 +11,14 @@ __all__ = ["Settings", "cores_of"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run; the result depends on none of it.
+    """How to run a network; only `follow` affects the result.
 
-    A batch takes about `batch_seconds` and at most `batch` rows of each input. Unless given, it is a second for live
-    sources, and stored files come in the longest trains. `log` is where Spark's log goes if Spark is started here. A
-    `home` is a folder for all that belongs to the run; the run can then be talked to while it lasts. Unless `defer` is
-    off, outputs there that lose little by waiting, as their graphs say, wait while others are late. Unless `shed` is
-    off, tuples of live inputs are left out under overload where graphs say what that costs.
-    Unless `optimise` is off, boxes change places while it runs, where that costs less.
+    A batch takes about `batch_seconds`, and at most `batch` rows of each input. The default is a second for live
+    sources; stored files come in the longest batches. `log` is where Spark's log goes if Spark is started here. `home`
+    is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that
+    lose little by waiting, as their graphs say, while others are late. `shed` drops tuples of live inputs under
+    overload, if graphs say what that costs. `optimise` lets boxes change places while the network runs, if that costs
+    less.
     """
 
     master: str | None = None
@@ -38,9 +38,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:
-            raise AuroraError(f"a batch takes more than 0 seconds, found {self.batch_seconds:g}")
+            raise AuroraError(f"batch_seconds must be above 0, found {self.batch_seconds:g}")
         if self.home is not None and self.checkpoint is not None:
-            raise AuroraError("a home has the checkpoint in it: give a home or a checkpoint, not both")
+            raise AuroraError("a home contains its own checkpoint: give a home or a checkpoint, not both")
 
 
 def cores_of(master: str | None) -> int:

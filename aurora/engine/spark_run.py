@@ -62,9 +62,9 @@ class Stop(Protocol):
 class Result:
     """What a run did: sums over all its batches, restarts included, and the seconds of this run.
 
-    `already` if there was nothing to do: an earlier run with this checkpoint finished the same input. `goes_on` if the
-    input has not ended, and the same run, started again, begins where this one stopped; `waiting` are the tuples inside
-    the network that it then begins with.
+    `already` if there was nothing to do, because an earlier run with this checkpoint finished the same input. `goes_on`
+    if the input has not ended, and the same run, started again, continues where this one stopped; `waiting` is the
+    number of tuples inside the network with which it then begins.
     """
 
     totals: Totals
@@ -213,7 +213,7 @@ class SparkRun:
         """Ends the run, with the batch that is under way left to the next run; gives what it did."""
         if self._taker == threading.get_ident():
             raise AuroraError(
-                "a run cannot be stopped from its own watch or sink: set the event that `run` or `wait` was given"
+                "a run cannot be stopped from its own watch or sink: set the event that you passed to `run` or `wait`"
             )
         self._stopped.set()
         with self._closing:
@@ -273,7 +273,9 @@ class SparkRun:
             first = next((name for name in known if name.rpartition(".")[0] == stream), None)
             if first is None:
                 near = did_you_mean(stream, sorted(known))
-                raise AuroraError(f"no stream {stream} runs{near}; there are {', '.join(sorted(known))}")
+                raise AuroraError(
+                    f"no stream {stream} is running{near}; the streams are {', '.join(sorted(known))}"
+                )
             stream = first
         found = self._taps.ask(stream, after)
         self._set_taps()

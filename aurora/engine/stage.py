@@ -245,7 +245,7 @@ def check_buckets(
                 found = {name: wrong[0].rows.column(name)[0].as_py() for name in spread}
                 raise AuroraError(
                     f"box {port.box}: output {port.port} does not keep {', '.join(spread) or 'one bucket'}: "
-                    f"{found or 'a tuple'} was made where no tuple of that key is"
+                    f"{found or 'a tuple'} was made in a bucket that has no tuple of that key; correct keeps"
                 )
 
 

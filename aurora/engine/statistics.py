@@ -49,10 +49,10 @@ def sample_arrivals(arrived: Ints) -> list[int]:
 class BatchReport:
     """One committed batch, for whoever watches the run; `places` are the cursors that the inputs have reached.
 
-    `taken` are the tuples that each box has had since the beginning, `seconds` those since this run started. `states`
-    are the bytes that each box keeps, `delays` how long the rows of each output were under way, `shown` some tuples of
-    the streams that somebody looks at, `behind` an arrival number that is larger than all so far, `work` what this
-    batch did and cost, box by box.
+    `taken` counts the tuples that each box has taken since the beginning; `seconds` counts from the start of this run.
+    `states` are the bytes that each box stores, `delays` the latencies of the rows of each output, `shown` some tuples
+    of the streams that somebody looks at, `behind` an arrival number larger than all so far, and `work` what this batch
+    did and cost, box by box.
     """
 
     batch: int
@@ -82,11 +82,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Where a run is: batches and rows since the beginning, what the boxes took and gave, and the last batch.
+    """How far a run has come: batches and rows since the beginning, what the boxes took and gave, and the last batch.
 
-    `nanoseconds` are those that each box has worked, `states` the bytes that it keeps. The rates, in rows a second, and
+    `nanoseconds` is how long each box has worked, `states` the bytes that it stores. The rates, in rows per second, and
     the `latency` of each output (median and 99th percentile, in seconds) are those of the last ten seconds; `delays`
-    are the latencies themselves, and for how many rows each stands. `changes` are those of the network in this run.
+    are the latencies themselves, each with its number of rows. `changes` lists how boxes changed places in this run.
     """
 
     state: str

@@ -23,8 +23,8 @@ def rows_for(box: str, traits: Traits, name: str, table: Table) -> pa.RecordBatc
     if table.size > MOST_TABLE_BYTES:
         key = ", ".join(table.key)
         raise AuroraError(
-            f"box {box}: the predicate does not want the whole key ({key}) of the stored set {name} equal to fields of "
-            f"the stream, and with {table.size / 1e6:,.0f} MB it is too large to be read whole "
-            f"({MOST_TABLE_BYTES / 1e6:,.0f} MB at most): compare each field of the key with =, or store it by another"
+            f"box {box}: the predicate does not compare the whole key ({key}) of the stored set {name} with fields of "
+            f"the stream, and at {table.size / 1e6:,.0f} MB the set is too large to be read whole "
+            f"({MOST_TABLE_BYTES / 1e6:,.0f} MB at most): compare each field of the key with =, or choose another key"
         )
     return table.read()

@@ -53,7 +53,7 @@ class Totals:
             totals = cls(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
             raise AuroraError(
-                f"{path} cannot be understood; remove its folder or start over with --fresh"
+                f"{path} cannot be read; remove its folder or start over with --fresh"
             ) from None
         for name in SUMS:
             setattr(totals, name, Counter(getattr(totals, name)))

@@ -227,4 +227,6 @@ class Home:
 
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name) or name.startswith("."):
-        raise AuroraError(f"query {name}: a name has letters, digits, '-', '_' and '.'; give one with --name")
+        raise AuroraError(
+            f"query {name}: a name may contain letters, digits, '-', '_' and '.'; give one with --name"
+        )

@@ -121,7 +121,7 @@ class Peek:
                 table = read_latest(self.log, self.point.key, self.schema)
                 if copied_upto(self.log.folder) == before:
                     return table
-        raise AuroraError(f"{self.log.folder} cannot be read: files of it are missing")
+        raise AuroraError(f"{self.log.folder} cannot be read: some of its files are missing")
 
     def follow(
         self, row: int, where: str | None = None, wait: Callable[[float], object] = time.sleep

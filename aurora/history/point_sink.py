@@ -54,8 +54,8 @@ class PointSink:
         known = Published(**note)
         if known.form != self._form:
             raise AuroraError(
-                f"point {self.point.name} was kept by {known.form}, now it is {self._form}: "
-                "give that again, or start over with --fresh"
+                f"point {self.point.name} was kept by {known.form} before, and is kept by {self._form} now: "
+                "use the old one again, or start over with --fresh"
             )
         shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
         for name in os.listdir(self.folder):

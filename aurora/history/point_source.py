@@ -49,7 +49,7 @@ class PointPiece:
                 batch, came = self._read(path, segment, low, high, schema)
             except FileNotFoundError:
                 raise AuroraError(
-                    f"{path} is gone before the query has read it: detach the query and attach it again"
+                    f"{path} was removed before the query could read it: detach the query and attach it again"
                 ) from None
             rows.append(batch)
             arrived.append(came[0])
@@ -157,7 +157,7 @@ class PointSource:
         segments = log.segments(low, high, Published.read(log.folder))
         if not segments or segments[0][1].row > low:
             raise AuroraError(
-                f"{log.folder} does not hold row {low:,} any more; detach the query and attach it again"
+                f"{log.folder} no longer holds row {low:,}; detach the query and attach it again"
             )
         pieces: list[PointPiece] = []
         for at in range(low, high, share):

@@ -209,7 +209,7 @@ def _start_with_table(
 ) -> dict[str, Any]:
     if since not in (None, "all", "now"):
         raise AuroraError(
-            f"since {since}: {name} keeps the latest row of each key; begin with those (all), or with what comes (now)"
+            f"since {since}: {name} keeps the latest row of each key; write all for those, or now"
         )
     found = read_latest(points.log(name), points.points[name].key, points.schemas[name], there)
     points.register(name, reader, found.upto)
@@ -229,5 +229,7 @@ def _read_since(points: Points, name: str, since: str | int) -> Keep:
     asked = read_keep(amount, point.on, points.schemas[name], where)
     for one, other in ((asked.rows, point.keep.rows), (asked.span, point.keep.span)):
         if one is not None and other is not None and one > other:
-            raise AuroraError(f"{where}: point {name} keeps {point.spec.get('keep')}; ask for that at most")
+            raise AuroraError(
+                f"{where}: point {name} keeps {point.spec.get('keep')}; ask for no more than that"
+            )
     return asked

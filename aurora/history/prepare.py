@@ -20,10 +20,10 @@ def prepare_stored(
     progress: Progress | None = None,
     points: Mapping[str, Stored] | None = None,
 ) -> dict[str, Any]:
-    """The sources with one for each stored set of the network, whose files are kept in `folder`, which is this run's.
+    """The sources, plus one for each stored set of the network, with its files in `folder`, which belongs to this run.
 
-    A source that is given counts in place of the address in the network. `points` are the stored sets of the running
-    network that this one is attached to. `progress` hears the name of a set and how many rows of it are stored so far.
+    A source that you give replaces the address in the network. `points` are the stored sets of the running network that
+    this one is attached to. `progress` is called with the name of a set and the number of rows stored so far.
     """
     found = dict(sources)
     for name, entry in network.inputs.items():

@@ -47,7 +47,7 @@ def run(
     stop: threading.Event | None = None,
     storing: Progress | None = None,
 ) -> Result:
-    """Runs until the input ends, or until `stop` is set; a run with a checkpoint goes on where the last one ended."""
+    """Runs until the input ends or `stop` is set; a run with a checkpoint continues where the last one stopped."""
     with start(network, sources, sinks, settings, watch, storing) as running:
         return running.wait(stop)
 
@@ -60,9 +60,9 @@ def start(
     watch: Callable[[BatchReport], None] | None = None,
     storing: Progress | None = None,
 ) -> "Running":
-    """Starts a network, and gives the run to wait for, to control, or to attach queries to.
+    """Starts a network, and returns the run: wait for it, control it, or attach queries to it.
 
-    `storing` hears the name of a stored set and how many of its rows are stored by key so far.
+    `storing` is called with the name of a stored set and the number of its rows that are stored by key so far.
     """
     settings = settings or Settings()
     check_names(network, sources, sinks)
@@ -141,7 +141,7 @@ def _settings(settings: Settings, home: Home | None) -> Settings:
 
 
 class Running:
-    """A network that runs. Leaving its `with` block stops it, and the queries that are attached to it."""
+    """A running network. Leaving its `with` block stops it and its attached queries."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Running:
         return self._main.state
 
     def wait(self, stop: Stop | None = None) -> Result:
-        """Waits until the input ends or the run is stopped, and until the queries have worked through the end."""
+        """Waits until the input ends or the run is stopped, and until the queries have processed the rest."""
         try:
             if self._parts.wait(stop).ended:
                 self._end()
@@ -198,7 +198,7 @@ class Running:
                 self._server.settle()
 
     def stop(self) -> Result:
-        """Ends the network and its queries, with the batches under way left to the next run; gives what it did."""
+        """Ends the network and its queries, and leaves unfinished batches to the next run; returns what it did."""
         try:
             # The arcs end before the part behind them is stopped, and the points once both have.
             return self._parts.stop(self._end)
@@ -233,22 +233,22 @@ class Running:
             home.write_status(self.status())
 
     def pause(self) -> None:
-        """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
+        """Finishes the current batch and makes no more: the input waits. Returns when the run stands still."""
         self._parts.pause()
 
     def resume(self) -> None:
         self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
-        """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
+        """Makes so many more batches, as soon as there is input, and pauses again; pauses a running network first."""
         self._parts.step(batches)
 
     def set_train_length(self, rows: int | None) -> None:
-        """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
+        """Sets the `rows` of each input in the next batches, at most `Settings.batch`; None: the engine decides."""
         self._main.set_train_length(rows)
 
     def batches(self) -> Iterator[BatchReport]:
-        """Each batch when it is done, from the first that nobody was told of, until the run ends."""
+        """Yields each batch when it is done, from the first one not yielded before, until the run ends."""
         return self._main.batches()
 
     def statistics(self) -> Statistics:
@@ -260,7 +260,7 @@ class Running:
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong now: outputs outside their good zone, inputs that fall behind; a sentence each."""
+        """What is wrong now, a sentence each: outputs outside their good zone, inputs that fall behind."""
         return self._adapting.catalog.troubles
 
     def status(self) -> dict[str, Any]:
@@ -278,7 +278,7 @@ class Running:
         return add_waiting(told, self._parts.waiting())
 
     def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
-        """The last rows of a point or view that meet a condition, or the latest tuples that pass on a stream."""
+        """The last rows of a point or view that meet a condition, or the next tuples that pass on a stream."""
         if self._home is not None and name in self._points.schemas:
             return open_point(self._home, name).last(last, where)[0]
         rows: pa.RecordBatch | None = None
@@ -286,16 +286,16 @@ class Running:
             rows, _ = self._parts.look(name, 0)
             threading.Event().wait(0.05 if rows is None else 0)
         if rows is None:
-            raise AuroraError(f"nothing passes on {name}: the network is {self.state}")
+            raise AuroraError(f"no tuples pass on {name}: the network is {self.state}")
         rows = meet(rows, where)
         return rows.slice(max(rows.num_rows - last, 0))
 
     def look(self, stream: str, after: int = 0) -> tuple[pa.RecordBatch | None, int]:
-        """Some tuples of a stream as they pass, from the next batch on; those behind number `after`, and the last's."""
+        """Some tuples that pass on a stream from the next batch on, after number `after`, and the last one's number."""
         return self._parts.look(stream, after)
 
     def schema(self, point: str) -> Schema:
-        """What the tuples of a point, view or stored set have: the schema for an input of a query."""
+        """The schema of a point, view or stored set, for an input of a query."""
         if point not in self.schemas:
             known = ", ".join(self.schemas) or "none"
             near = did_you_mean(point, list(self.schemas))
@@ -304,7 +304,7 @@ class Running:
 
     @property
     def schemas(self) -> dict[str, Schema]:
-        """Those of all points and views, and of the stored sets: what a query can take."""
+        """The schemas of all points, views and stored sets: everything that a query can read."""
         return {} if self._queries is None else dict(self._queries.schemas)
 
     def attach(
@@ -314,33 +314,31 @@ class Running:
         name: str | None = None,
         since: str | int | None = None,
     ) -> str:
-        """Attaches a query whose inputs are points of this network; gives its name.
+        """Attaches a query whose inputs are points of this network; returns its name.
 
-        It begins with the history of its points, all that they keep or what `since` says (a span, a number of tuples,
-        "all", "now"), and goes on with what comes. Queries whose sinks are addresses are taken up again by the next run
-        of the same home.
+        It begins with the history of its points, all of it or as much as `since` says (a span, a number of tuples,
+        "all", "now"), and continues live. The next run of the same home continues a query whose sinks are all
+        addresses.
         """
         if self._queries is None:
-            raise AuroraError(
-                "queries are attached to a network that has a home: start it with Settings(home=..)"
-            )
+            raise AuroraError("a query needs a network with a home: start it with Settings(home=..)")
         with self._changing:
             if self._closed or self.state == "stopped":
                 raise AuroraError("the run has ended: no query can be attached any more")
             return self._queries.attach(query, sinks, name, since)
 
     def detach(self, name: str) -> None:
-        """Stops a query and forgets how far it was; what it has written stays."""
+        """Stops a query and forgets its progress; what it has written stays."""
         with self._changing:
             self._known_queries(name).detach(name)
 
     def resume_query(self, name: str) -> None:
-        """Starts a query that has failed again, where it stopped."""
+        """Restarts a failed query where it stopped."""
         with self._changing:
             self._known_queries(name).resume(name)
 
     def queries(self) -> dict[str, QueryStatus]:
-        """The queries that are attached, and how each does."""
+        """The attached queries, each with its status."""
         return {} if self._queries is None else self._queries.status()
 
     def _known_queries(self, name: str) -> Queries:

@@ -53,7 +53,9 @@ def store_by_key(
     complete: a run that is killed leaves nothing behind that another would take for the set.
     """
     if not check_key(key, schema, f"stored set {name}"):
-        raise AuroraError(f"stored set {name}: it is to be stored by key, and has none; name its fields")
+        raise AuroraError(
+            f"stored set {name}: it cannot be stored by key, because it has none; add key: [FIELD]"
+        )
     place = source_path(name, address)
     if place is None:
         raise AuroraError(f"stored set {name}: {address} can be read only once; give a file")

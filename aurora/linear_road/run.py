@@ -97,7 +97,7 @@ class _Folder:
         note = self.hidden("meant.json")
         if note.exists() and not fresh and json.loads(note.read_text()) != meant:
             raise AuroraError(
-                f"{self.out} holds an unfinished run of other data or settings; start anew with --fresh"
+                f"{self.out} holds an unfinished run of other data or settings; start over with --fresh"
             )
         anew = fresh or not note.exists()
         if anew:

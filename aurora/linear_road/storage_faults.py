@@ -15,8 +15,8 @@ _KNOWN = (
     ("No space left", "the disk is full: make room there, or choose another place"),
     ("Permission denied", "no permission to write there"),
     ("Mkdirs failed", "no permission to write there"),
-    ("MALFORMED_RECORD", "a line of the history in CSV is no row: make it again with linear-road history"),
-    ("Malformed CSV", "a line of the history in CSV is no row: make it again with linear-road history"),
+    ("MALFORMED_RECORD", "a line of the history in CSV is not a row: make it again with linear-road history"),
+    ("Malformed CSV", "a line of the history in CSV is not a row: make it again with linear-road history"),
     ("is not a Parquet file", "a file of the history is not Parquet: make it again with linear-road history"),
     ("CANNOT_READ_FILE", "a file of the history cannot be read: make it again with linear-road history"),
 )

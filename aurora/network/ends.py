@@ -77,7 +77,7 @@ def sort_points(entries: Iterable[tuple[Any, Any]]) -> tuple[Entries, Entries]:
 def add_stored(network: Network, name: str, entry: Mapping[str, Any]) -> None:
     where = f"point {name}"
     if "keep" in entry:
-        raise AuroraError(f"{where}: a stored set is there for good; leave keep out")
+        raise AuroraError(f"{where}: a stored set is permanent; leave keep out")
     _check_keys(entry, ("stored", "key", "schema"), "a stored set", where)
     schema = read_schema(entry["schema"], where) if "schema" in entry else None
     key = read_names(entry.get("key", ()), f"{where}: key")

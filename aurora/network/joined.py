@@ -43,7 +43,9 @@ def make_join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
     if asof:
         for key in (*reach, "keep"):
             if key in spec:
-                raise AuroraError(f"{where}: {key} with asof, where arrival order decides; leave {key} out")
+                raise AuroraError(
+                    f"{where}: {key} does not go with asof: arrival order decides; leave {key} out"
+                )
         unmatched = Unmatched.of(*lone, where, "left with asof")
         return AsOf.of(predicate, left, right, unmatched, where, read_truth(spec, "broadcast", where))
     if "broadcast" in spec:
@@ -96,7 +98,7 @@ def make_resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[b
     for side, order in (("left", left_order), ("right", right_order)):
         if order.clocked:
             raise AuroraError(
-                f"{where}: a resample with size goes by its groups; leave clock: {order.clock} out of {side}_order, "
+                f"{where}: a resample with size follows its groups; leave clock: {order.clock} out of {side}_order, "
                 "or write match and between in place of size"
             )
     return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
@@ -110,7 +112,7 @@ def _gather(
     if "match" not in spec:
         raise AuroraError(f'{where}: between needs match: "left.Field = right.Field"')
     if isinstance(functions, WindowFunction):
-        raise AuroraError(f"{where}: between takes functions of SQL, not {spec['resample']}")
+        raise AuroraError(f"{where}: between needs SQL functions, not {spec['resample']}")
     between = spec["between"]
     if not isinstance(between, list | tuple) or len(between) != 2:
         raise AuroraError(
@@ -122,7 +124,7 @@ def _gather(
     ]
     left, right = schemas
     if spec.get("outer", "left") != "left":
-        raise AuroraError(f"{where}: outer is left with between, found '{spec['outer']}'")
+        raise AuroraError(f"{where}: with between, outer can only be left; found '{spec['outer']}'")
     outer = "outer" in spec
     bounds = [str(text) for text in between]
     return Gather.of(functions, str(spec["match"]), bounds, orders[0], orders[1], left, right, where, outer)
@@ -132,6 +134,6 @@ def make_wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
     order = read_order(spec["order"], schemas[1], f"{where}: order")
     if order.clocked:
         raise AuroraError(
-            f"{where}: a wait goes by the tuples of 'for'; leave clock: {order.clock} out of its order"
+            f"{where}: a wait follows the tuples of 'for'; leave clock: {order.clock} out of its order"
         )
     return Wait.of(str(spec["wait"]), order, schemas[0], schemas[1], where)

@@ -44,7 +44,7 @@ def kernel_of(spec: Mapping[str, Any], where: str) -> Any:
             f"{where}: {shown} cannot make a kernel with {_shown(arguments)}: {reason}"
         ) from fault
     if not callable(kernel):
-        raise AuroraError(f"{where}: {shown} gives {kernel!r}; a factory gives the kernel, a function")
+        raise AuroraError(f"{where}: {shown} gives {kernel!r}; a factory must return the kernel, a function")
     return kernel if type(kernel) is given and _is_frozen(kernel) else Made(given, arguments, kernel)
 
 

@@ -79,7 +79,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream of a network under construction; its methods put a box behind it and give that box's first port."""
+    """A stream of a network under construction; its methods add a box behind it and return the box's first port."""
 
     network: "Network"
     port: Port
@@ -101,7 +101,7 @@ class Stream:
     def explode(
         self, array: str, as_: str, *, name: str, at: str | None = None, outer: bool = False
     ) -> "Stream":
-        """A tuple for each element of an array, which is the field `as_`; its place, from 0, is the field `at`."""
+        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`."""
         options = {} if at is None else {"at": at}
         spec = {"explode": array, "as": as_, "from": str(self.port), **options}
         return self.network.add(name, {**spec, "outer": True} if outer else spec)
@@ -115,7 +115,7 @@ class Stream:
     def aggregate(self, functions: Any, *, order: Mapping[str, Any], name: str, **options: Any) -> "Stream":
         """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap.
 
-        A row for each tuple: size="all", over its group so far; partial=True, over the last `size` by "#".
+        For a row per tuple: size="all" covers its group so far; partial=True covers the last `size` tuples by "#".
         """
         spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
         return self.network.add(name, {**spec, **options})
@@ -129,9 +129,9 @@ class Stream:
 
     def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
         """Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
-        where every bucket is to have the whole right side; a table needs none.
+        if every bucket should have the whole right side. A table needs none of them.
 
-        For what has no partner: outer ("left", "right", "both") or anti ("left", "right").
+        For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
         """
         spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
         return self.network.add(name, {**spec, **options})
@@ -146,13 +146,13 @@ class Stream:
         name: str,
         **options: Any,
     ) -> "Stream":
-        """Options: size; or match and between, where the left tuples say how far they reach."""
+        """Options: size; or match and between, if the left tuples say how far they reach."""
         sides = {"left": str(self.port), "right": str(self.network.own(right))}
         orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
         return self.network.add(name, {"resample": functions, **sides, **orders, **options})
 
     def wait(self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str) -> "Stream":
-        """Holds each tuple until `until`, which has the given order, has gone past the tuple's value of `on`."""
+        """Holds each tuple until the stream `until`, in the given order, has passed the tuple's value of `on`."""
         spec = {"wait": on, "from": str(self.port), "for": str(self.network.own(until)), "order": dict(order)}
         return self.network.add(name, spec)
 
@@ -181,17 +181,17 @@ class Network:
         self.path: str | None = None
 
     def input(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
-        """`point`: a connection point of the running network that this one is attached to, or a stored set here."""
+        """An input; `point` is a connection point of the running network to attach to, or a stored set of this one."""
         return self._input(name, schema, static=False, point=point)
 
     def table(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
-        """A static table: bound to a source like an input, read whole, and a side of joins."""
+        """A static table for joins: it is bound to a source like an input, and read whole."""
         return self._input(name, schema, static=True, point=point)
 
     def stored(
         self, name: str, address: str, key: str | Sequence[str] = (), schema: str | Schema | None = None
     ) -> Stream:
-        """A table whose address is known. The schema is that of the Parquet file or database, unless it is given."""
+        """A table at a known address. Its schema comes from the Parquet file or the database, unless you give one."""
         where = f"point {name}"
         self._new_name(name, where)
         check_name(name, where)
@@ -237,11 +237,11 @@ class Network:
     def _check_fields(self, schema: Schema, where: str, allowed: Sequence[str] = ()) -> None:
         for own in schema.names:
             if own.startswith("#") and own not in allowed:
-                raise AuroraError(f"{where}: field {own}: names that begin with # are taken; rename it")
+                raise AuroraError(f"{where}: field {own}: names that begin with # are reserved; rename it")
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
-        """Boxes added inside have dotted names that begin with the group's."""
+        """Boxes added inside the `with` block get dotted names that begin with the group's."""
         outer, self._prefix = self._prefix, f"{self._prefix}{name}."
         try:
             yield
@@ -249,7 +249,7 @@ class Network:
             self._prefix = outer
 
     def add(self, name: str, spec: Mapping[str, Any]) -> Stream:
-        """Adds a box from its description; what it takes must be there already."""
+        """Adds a box from its description; its inputs must exist already."""
         full = self._prefix + name
         where = f"box {full}"
         self._new_name(full, where)
@@ -310,11 +310,11 @@ class Network:
         commutes: Sequence[str] | None = None,
         name: str,
     ) -> Stream:
-        """A box with the user's own kernel, or with what the factory `kernel` makes of the arguments `with_`.
+        """A box with a kernel of your own, or with the one that the factory `kernel` makes from the arguments `with_`.
 
-        An input whose key is None is seen whole by every bucket. `keeps` names the key fields that the outputs, or
-        each output, still hold as they were. `commutes` names the fields that the kernel of a stateless box reads, and
-        says that it may change places with its neighbours.
+        Every bucket sees an input whose key is None as a whole. `keeps` names the key fields that the outputs, or each
+        output, still hold unchanged. `commutes` says that a stateless box may change places with its neighbours, and
+        names the fields that its kernel reads.
         """
         spec: dict[str, Any] = {
             "user": kernel,
@@ -345,13 +345,13 @@ class Network:
         key: str | Sequence[str] = (),
         qos: Mapping[str, Any] | None = None,
     ) -> None:
-        """With `keep` it is a view: a point of that name, which holds rows for whoever connects later.
+        """An output; with `keep` it is a view, a point of that name that keeps its rows for later readers.
 
         `qos` has graphs of its utility: {"latency": [[0, 1], [2, 1], [10, 0]], "delivered": .., "value": ..}.
         """
         where = f"output {name}"
         if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"{where}: a name has no spaces and no '=', and does not begin with #")
+            raise AuroraError(f"{where}: a name must not contain spaces or '=', and must not begin with #")
         if name in self.outputs:
             raise AuroraError(f"{where}: the name is used twice")
         if name in self.points or (name in self.inputs and self.inputs[name].stored is not None):
@@ -368,7 +368,7 @@ class Network:
     def point(
         self, name: str, stream: Stream, *, keep: Any, on: str | None = None, key: str | Sequence[str] = ()
     ) -> None:
-        """A connection point: keeps what passes for "2h" (of the field `on`, or of arrival), 1000 tuples, or "all"."""
+        """A connection point: keeps what passes, for "2h" (of the field `on` or of arrival), 1000 tuples, or "all"."""
         where = f"point {name}"
         self._new_name(name, where)
         if name in self.outputs:
@@ -403,7 +403,7 @@ class Network:
             )
 
     def point_schemas(self) -> dict[str, Schema]:
-        """What a query can take of this network: its points, its views, its stored sets."""
+        """What a query can read of this network: its points, its views and its stored sets."""
         stored = {name: entry.schema for name, entry in self.inputs.items() if entry.stored is not None}
         return {name: self.schema(point.port) for name, point in self.points.items()} | stored
 
@@ -444,22 +444,22 @@ class Network:
         known = [*self.inputs, *self.boxes]
         near = did_you_mean(reference, known)
         raise AuroraError(
-            f"{where}: no input or box is called {reference}{near}; there are {', '.join(known)}"
+            f"{where}: no input or box is called {reference}{near}; the inputs and boxes are {', '.join(known)}"
         )
 
     def _new_name(self, name: str, where: str) -> None:
         if not name or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"{where}: a name has no spaces and no '='")
+            raise AuroraError(f"{where}: a name must not contain spaces or '='")
         point = name in self.points and name not in self.outputs
         if name in self.inputs or name in self.boxes or point:
             raise AuroraError(f"{where}: the name is used twice")
 
     def checked(self) -> "Network":
-        """The network, if it can run: it has an input, and an output or a point; boxes share relations by one key."""
+        """The network itself; an error if it has no input, no output or point, or a relation with several keys."""
         if not any(not entry.static for entry in self.inputs.values()):
-            raise AuroraError(f"network {self.name}: has no input")
+            raise AuroraError(f"network {self.name} has no input")
         if not self.outputs and not self.points:
-            raise AuroraError(f"network {self.name}: has no output")
+            raise AuroraError(f"network {self.name} has no output")
         check_relations((box.name, box.operator, self._schemas(box)) for box in self.boxes.values())
         return self
 

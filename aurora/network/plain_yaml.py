@@ -27,7 +27,7 @@ def load_yaml(text: str, source: str) -> Any:
         finally:
             loader.dispose()
     except yaml.reader.ReaderError as fault:
-        raise AuroraError(f"{source}: not valid YAML: {fault.reason} at place {fault.position}") from None
+        raise AuroraError(f"{source}: not valid YAML: {fault.reason} at position {fault.position}") from None
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""

@@ -119,7 +119,7 @@ def read_keep(given: Any, on: str | None, schema: Schema, where: str) -> Keep:
     if is_span(given):
         span = duration(given, where)
         if span < 1:
-            raise AuroraError(f"{where}: '{given}' is no time at all; write for example 2h")
+            raise AuroraError(f"{where}: '{given}' must be longer than 0; write for example 2h")
         return Keep(span=span)
     if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_ROWS:
         return Keep(rows=given)
@@ -132,7 +132,7 @@ def _latest(on: str | None, key: tuple[str, ...], schema: Schema, where: str) ->
     if not key:
         raise AuroraError(f"{where}: latest keeps the latest tuple of each key; add key: [{schema.names[0]}]")
     if on is not None:
-        raise AuroraError(f"{where}: latest goes by arrival; leave on: {on} out")
+        raise AuroraError(f"{where}: latest means the latest arrival; leave on: {on} out")
     return Keep(latest=True)
 
 

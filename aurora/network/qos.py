@@ -146,7 +146,9 @@ def _read_graph(given: Any, kind: str, where: str) -> Graph:
         points.reverse()
     for (before, _), (after, _) in pairwise(points):
         if not before < after:
-            raise AuroraError(f"{place}: {after:g} stands behind {before:g}; order the points, each once")
+            raise AuroraError(
+                f"{place}: {after:g} comes after {before:g}; sort the points, and give each x once"
+            )
     return Graph(tuple(points))
 
 

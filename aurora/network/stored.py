@@ -95,7 +95,7 @@ def _first_file(place: str, where: str) -> str:
     else:
         files = [place] if os.path.isfile(place) else []
     if not files:
-        has = "has no files" if os.path.isdir(place) else "is no file"
+        has = "has no files" if os.path.isdir(place) else "is not a file"
         raise AuroraError(f"{where}: {place} {has}; check the path, or {GIVE}")
     return files[0]
 
@@ -149,7 +149,7 @@ def _sqlite_schema(file: str, table: str, where: str) -> Schema:
             listed = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
             tables = [str(name) for (name,) in listed]
     except sqlite3.Error as fault:
-        raise AuroraError(f"{where}: {file} cannot be read as a database of SQLite: {fault}") from None
+        raise AuroraError(f"{where}: {file} cannot be read as an SQLite database: {fault}") from None
     if table not in tables:
         known = f"there are {', '.join(tables)}" if tables else "it has none"
         raise AuroraError(f"{where}: {file} has no table {table}{did_you_mean(table, tables)}; {known}")

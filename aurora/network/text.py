@@ -36,8 +36,8 @@ LONGEST = 600
 def read_network(path: str | Path, points: Mapping[str, Schema] | None = None) -> Network:
     """The network in a file, or the one that the function `module:name` makes.
 
-    User-defined functions of a file are looked for beside it too. `points` are those of the running network that this
-    one is to be attached to, if any.
+    Modules of your own functions may lie beside the file. `points` are those of the running network to which this one
+    will be attached, if any.
     """
     if re.fullmatch(r"[\w.]+:\w+", str(path)) and not Path(path).exists():
         network = _called(str(path))
@@ -72,14 +72,14 @@ def _called(place: str) -> Network:
         pass  # Some functions that are not written in Python cannot tell what they take.
     network = function()
     if not isinstance(network, Network):
-        raise AuroraError(f"{place} does not give a network, found {network!r}")
+        raise AuroraError(f"{place} does not return a network, found {network!r}")
     return network
 
 
 def from_text(text: str, source: str = "network", points: Mapping[str, Schema] | None = None) -> Network:
-    """The network that a text describes; a fault is one line, whatever stands in the text.
+    """The network that a text describes; an error is one line, whatever the text contains.
 
-    `points` are those of the running network that this one is to be attached to, if any.
+    `points` are those of the running network to which this one will be attached, if any.
     """
     try:
         return _network(load_yaml(text, source), source, points)
@@ -93,7 +93,7 @@ def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> 
         raise AuroraError(f"{source}: a network is a mapping with {PARTS}")
     for key in content:
         if key not in KEYS:
-            raise AuroraError(f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; there are {PARTS}")
+            raise AuroraError(f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; the keys are {PARTS}")
     network = Network(str(content.get("network", Path(source).stem)))
     stored, kept = sort_points(_entries(content, "points", source))
     for name, entry in stored:
@@ -183,7 +183,7 @@ def _entries(content: Mapping[str, Any], key: str, source: str) -> list[tuple[An
 
 
 def to_text(network: Network) -> str:
-    """The text of which `from_text` makes an equal network."""
+    """The text of a network; `from_text` makes an equal network from it."""
     boxes = {}
     for name, box in network.boxes.items():
         boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
@@ -199,6 +199,7 @@ def to_text(network: Network) -> str:
 
 
 def write_network(network: Network, path: str | Path) -> None:
+    """Writes the text of a network to a file."""
     Path(path).write_text(to_text(network), encoding="utf-8")
 
 

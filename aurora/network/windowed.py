@@ -43,7 +43,7 @@ def _sessions(
 ) -> Operator:
     for key in ("size", "advance", "align", "timeout", "partial"):
         if key in spec:
-            raise AuroraError(f"{where}: a session ends by its gap; leave out '{key}', or the gap")
+            raise AuroraError(f"{where}: a session ends with its gap; leave out '{key}', or the gap")
     order = read_order(spec["order"], schema, f"{where}: order")
     return Sessions.of(
         functions, order, distance(spec["gap"], order.type(schema), f"{where}: gap"), schema, where

@@ -60,5 +60,5 @@ def _summary(path: Path) -> dict[str, Any]:
         }
     except (ValueError, KeyError, TypeError):
         raise AuroraError(
-            f"{path} is not what aurora nexmark generate writes: remove it, or generate anew"
+            f"{path} is not what aurora nexmark generate writes: remove it, or generate it again"
         ) from None

@@ -16,7 +16,7 @@ map more <- over.1             250         2    8%  gives 1
 output far <- more.1           250                  p50 0.25 s, p99 1.5 s
 output near <- over.rest       750
 
-beside the boxes: 2 us for each row read, 33% of the work, and 0.40 s for each batch
+outside the boxes: 2 us for each row read, 33% of the work, and 0.40 s for each batch
 it could take about 300,000 rows/s as they come now, on 2 cores
 input r falls behind: 3 rows waiting
 """

@@ -240,7 +240,7 @@ def test_doubles(rows: list[Arrival], span: int, size: int, gap: int) -> None:
         ({"on": "v", "clock": "names"}, {"size": 1}, "clock names has no field v; its fields are T"),
         ({"on": "T", "clock": "names"}, {"size": 1}, "T is string there and int here; cast one with a map"),
         ({"on": "T", "clock": "fixed"}, {"size": 1}, "clock fixed is a table; name a stream"),
-        ({"on": "T"}, {"size": 1, "gap": 2}, "a session ends by its gap; leave out 'size', or the gap"),
+        ({"on": "T"}, {"size": 1, "gap": 2}, "a session ends with its gap; leave out 'size', or the gap"),
         ({"on": "T"}, {"gap": 0}, "gap must be above 0, found 0"),
         ({"on": "#"}, {"gap": 2}, "a gap needs an order field, not '#'"),
         ({"on": "T"}, {}, "an aggregate needs 'size', or for sessions 'gap'"),
@@ -389,7 +389,7 @@ def test_bad_bounds(options: dict[str, Any], told: str) -> None:
 def test_bounds_and_keep_go_by_a_clock() -> None:
     _, left, right, order = two_sides(False, 0)
     orders = {"left_order": order, "right_order": {"on": "T"}}
-    told = "goes by a clock; write clock: stream or clock: NAME in right_order"
+    told = "needs a clock; write clock: stream or clock: NAME in right_order"
     with pytest.raises(AuroraError, match=told):
         left.join(right, "left.g = right.g", keep={"left": "U", "right": "all"}, name="meet", **orders)
     with pytest.raises(AuroraError, match=told):

@@ -152,7 +152,7 @@ def test_arrival_times_are_made_in_maps() -> None:
     with pytest.raises(AuroraError, match="m: arrival_time takes no arguments in 'arrival_time\\(3\\)'"):
         Map.of({"t": "arrival_time(3)"}, SCHEMA, "m")
     with pytest.raises(
-        AuroraError, match="f: 'arrival_time\\(\\)' is known in a map: make a field of it there"
+        AuroraError, match="f: 'arrival_time\\(\\)' works only in a map: make a field with it there"
     ):
         Filter.of(["arrival_time() IS NOT NULL"], SCHEMA, "f")
 

@@ -124,7 +124,7 @@ def test_spark_agrees(in_spark: pa.Table, text: str) -> None:
         ("greatest(one, two)", "greatest cannot compare struct<"),
         ("one || 'x'", "concat cannot take a struct<"),
         ("CAST(one AS string)", "CAST cannot make string of struct<"),
-        ("one.id(3)", "only fields stand behind a point"),
+        ("one.id(3)", "only the name of a field can follow a dot"),
         ("length(one)", "length needs a string, found struct<"),
     ],
 )

@@ -81,5 +81,7 @@ def test_an_arrow_type_without_a_name_is_refused() -> None:
 
 
 def test_a_missing_field_is_named_with_those_that_exist() -> None:
-    with pytest.raises(AuroraError, match="unknown field 'Pso': the fields are Sid, Pos"):
+    with pytest.raises(
+        AuroraError, match=r"unknown field 'Pso' \(did you mean Pos\?\): the fields are Sid, Pos"
+    ):
         Schema.parse("Sid int, Pos int")["Pso"]

@@ -87,7 +87,7 @@ def test_two_inputs_keep_the_order_of_arrival(rows: list[Arrival]) -> None:
 
 def test_a_relation_must_be_declared() -> None:
     box = UserBox.of(running_total, {"reports": SCHEMA}, {"odd": RESULT, "even": RESULT}, {"reports": ("k",)})
-    with pytest.raises(AuroraError, match="asks for relation totals, declared are: none"):
+    with pytest.raises(AuroraError, match="uses relation totals; declared are: none"):
         run_kernel(box, [(0, {"T": 1, "k": 1})], (SCHEMA,), 1)
 
 
@@ -111,7 +111,7 @@ def test_parts_of_a_state_have_their_own_names() -> None:
 def test_a_stateless_box_keeps_nothing() -> None:
     box = UserBox.of(running_total, {"reports": SCHEMA}, {"odd": RESULT, "even": RESULT}, {}, stateless=True)
     assert box.partition is None
-    with pytest.raises(AuroraError, match="asks for relation totals"):
+    with pytest.raises(AuroraError, match="uses relation totals"):
         run_kernel(box, [(0, {"T": 1, "k": 1})], (SCHEMA,), 1)
 
 
@@ -121,16 +121,16 @@ def test_a_stateless_box_has_no_key() -> None:
 
 
 def test_some_input_needs_a_key() -> None:
-    with pytest.raises(AuroraError, match="one input or more needs a key"):
+    with pytest.raises(AuroraError, match="at least one input needs a key"):
         UserBox.of(repeat_both, {"a": SCHEMA}, {"1": SCHEMA}, {"a": None})
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (None, "gave NoneType; it gives a mapping with a train for each of its outputs: y"),
-        ({"zz": None}, "gave the output zz, which is not declared; declared are y"),
-        ({"y": 3}, "gave int for output y; make a train of it with caused"),
+        (None, "returned NoneType; return a mapping with a train for each of its outputs: y"),
+        ({"zz": None}, "returned the output zz, which is not declared; it has y"),
+        ({"y": 3}, "returned int for output y; make a train with caused"),
     ],
 )
 def test_what_is_wrong_with_a_kernel_is_told(given: Any, told: str) -> None:

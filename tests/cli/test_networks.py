@@ -70,7 +70,8 @@ def test_explain_shows_the_plan_of_spark(aurora, spark: SparkSession) -> None:  
 def test_a_wrong_network_is_one_line(aurora, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(BORDER.read_text().replace("Pos >= 30", "Poss >= 30"))
-    message = "error: box over (from reports): unknown field 'Poss': the fields are Sid, Time, Pos\n"
+    found = "unknown field 'Poss' (did you mean Pos?): the fields are Sid, Time, Pos"
+    message = f"error: box over (from reports): {found}\n"
     for arguments in (("check",), ("explain",), ("run", "--sink", "alarms=console")):
         ended = aurora(arguments[0], wrong, *arguments[1:])
         assert (ended.status, ended.out, ended.err) == (1, "", message)

@@ -88,7 +88,7 @@ def test_arrays_in_parquet(tmp_path: Path) -> None:
 
 def test_csv_and_keys_refuse_arrays(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n")
-    with pytest.raises(AuroraError, match="CSV holds no arrays, and n is one; use JSON or Parquet"):
+    with pytest.raises(AuroraError, match="CSV cannot hold arrays, and field n is one; use JSON or Parquet"):
         open_source("r", f"csv:{tmp_path}/t.csv", SCHEMA, False, tmp_path)
     network = Network("keys")
     stream = network.input("r", "T int, a array<int>")

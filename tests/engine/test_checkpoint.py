@@ -142,7 +142,9 @@ def test_another_network_table_source_or_sink_is_refused(desk: Path) -> None:
     ):
         claim(from_text(ZONED), out="csv:away.csv")
     (desk / "zones.csv").write_text("Low,Zone\n35,a\n")
-    with pytest.raises(AuroraError, match=r"a run with another table zones: give that again, or start over"):
+    with pytest.raises(
+        AuroraError, match=r"a run with another table zones: give the same table again, or start over"
+    ):
         claim(from_text(ZONED), out="csv:out.csv")
 
 
@@ -169,7 +171,7 @@ def test_sources_say_themselves_what_they_are(desk: Path, monkeypatch: pytest.Mo
 def test_a_folder_that_is_no_checkpoint_is_left_alone(desk: Path, fresh: bool) -> None:
     before = files(desk)
     for given in (".", ""):
-        with pytest.raises(AuroraError, match=r"^checkpoint .*; name another one$"):
+        with pytest.raises(AuroraError, match=r"^checkpoint .*; (name another one|choose another folder)$"):
             bind(Settings(checkpoint=given, fresh=fresh))
     with pytest.raises(AuroraError, match=r"^checkpoint 'r.csv' is not a folder; name another one$"):
         bind(Settings(checkpoint="r.csv", fresh=fresh))
@@ -235,12 +237,12 @@ def test_leftovers_of_spark_are_mended(
 @pytest.mark.parametrize(
     ("batch", "offsets", "commits", "told"),
     [
-        (None, "0 1", "0", "has batches, but the note of what was written is missing"),
-        (None, "0", "", "has batches, but the note of what was written is missing"),
-        (-1, "0", "0", "is at batch 0, what was written at -1"),
-        (3, "4 5", "4", "is at batch 4, what was written at 3"),
-        (3, "1 2", "1 2", "has not come to batch 3, which was written"),
-        (3, "", "", "has not come to batch 3, which was written"),
+        (None, "0 1", "0", "has batches, but the record of what was written is missing"),
+        (None, "0", "", "has batches, but the record of what was written is missing"),
+        (-1, "0", "0", "is at batch 0, but only batch -1 was written"),
+        (3, "4 5", "4", "is at batch 4, but only batch 3 was written"),
+        (3, "1 2", "1 2", "has not reached batch 3, which was already written"),
+        (3, "", "", "has not reached batch 3, which was already written"),
     ],
 )
 def test_what_would_lose_rows_is_refused(

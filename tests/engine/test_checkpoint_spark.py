@@ -40,7 +40,7 @@ def test_a_run_that_failed_says_why_and_goes_on(spark: SparkSession, tmp_path: P
         return "".join(f"{sid}\n" for sid in rows["Sid"].to_pylist()).encode()
 
     sinks = {"far": TextSink(str(path), lines)}
-    with pytest.raises(AuroraError, match=rf"^cannot write {path}: No space left on device; mend it"):
+    with pytest.raises(AuroraError, match=rf"^cannot write {path}: No space left on device; fix the cause"):
         run(base(), sources, sinks, Settings(batch=8))
     before = path.read_bytes()
     assert before

@@ -160,7 +160,7 @@ def test_the_note_is_what_is_read_back(tmp_path: Path) -> None:
         commit_all(bound, commits)
         assert Totals.load(bound.checkpoint.note) == commits.totals
     bound.checkpoint.note.write_text("{")
-    with pytest.raises(AuroraError, match=r"committed.json cannot be understood"):
+    with pytest.raises(AuroraError, match=r"committed.json cannot be read"):
         Totals.load(bound.checkpoint.note)
 
 
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_in_one_line(tmp_path: Path, broken: tuple[type, str
         commits = bound.commits()
         monkeypatch.setattr(*broken, full)
         with pytest.raises(
-            AuroraError, match=r"^cannot write \S+far.csv: No space left on device; mend it [^\n]+$"
+            AuroraError, match=r"^cannot write \S+far.csv: No space left on device; fix the cause [^\n]+$"
         ):
             commit_all(bound, commits)
 

@@ -53,7 +53,7 @@ def test_an_address_and_its_options() -> None:
         (f"{HOST}/t?start=noon", "start is earliest, latest or a time such as"),
         (f"{HOST}/t?key=a&timestamp=a", "field a cannot be both key and timestamp"),
         (f"{HOST}/t?key", "option key has no value"),
-        (f"{HOST}/t?kafka.group.id=x", "group.id is not yours to set here"),
+        (f"{HOST}/t?kafka.group.id=x", "group.id cannot be set here"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_told(text: str, told: str) -> None:
@@ -98,7 +98,7 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("key=who", "key=who is no field of the input; its fields are id, name"),
+        ("key=who", "key=who is not a field of the input; its fields are id, name"),
         ("timestamp=name", "the time of a record is a timestamp or a bigint of milliseconds"),
         ("key=id&timestamp=name", "timestamp"),
     ],
@@ -111,7 +111,7 @@ def test_fields_that_do_not_fit(options: str, told: str) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match="start=latest reads what comes from now on; add --follow"):
         open_kafka("trips", f"{HOST}/t?start=latest", SCHEMA, False, tmp_path / "note")
-    with pytest.raises(AuroraError, match="no field of the input is one of the values"):
+    with pytest.raises(AuroraError, match="the input has no field for the values of the records"):
         open_kafka("trips", f"{HOST}/t?key=id", SCHEMA.select(["id"]), True, tmp_path / "note")
     with pytest.raises(AuroraError, match=r"(a table cannot come from a topic|pip install)"):
         open_whole("people", f"{HOST}/t", SCHEMA, tmp_path)

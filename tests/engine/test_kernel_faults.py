@@ -59,7 +59,7 @@ LINE = divide.__code__.co_firstlineno + 1
             "box g.own: output o of a user's kernel: field B, declared as int: "
             "Integer value 1099511627776 not in range: -2147483648 to 2147483647",
         ),
-        (unknown_relation, "box g.own: a user's kernel asks for relation accounts, declared are: none"),
+        (unknown_relation, "box g.own: a user's kernel uses relation accounts; declared are: none"),
     ],
 )
 def test_fault_of_a_kernel(kernel: object, message: str) -> None:

@@ -40,18 +40,18 @@ def bind(
 
 
 WRONG: list[tuple[str, dict[str, str], str]] = [
-    ("csv:same.csv", {"far": "csv:same.csv"}, r"source r reads \S+same.csv, and sink far writes \S+same.csv there"),
+    ("csv:same.csv", {"far": "csv:same.csv"}, r"source r reads \S+same.csv, and sink far writes \S+same.csv"),
     ("csv:./in/../same.csv", {"far": "csv:same.csv"}, r"source r reads .* and sink far writes"),
     ("csv:same.csv?header=true", {"far": "csv:same.csv"}, r"source r reads \S+same.csv, and sink far writes"),
-    ("csv:link.csv", {"far": "csv:same.csv"}, r"source r reads \S+link.csv, and sink far writes \S+same.csv there"),
+    ("csv:link.csv", {"far": "csv:same.csv"}, r"source r reads \S+link.csv, and sink far writes \S+same.csv"),
     ("csv:same.csv", {"far": "csv:link.csv"}, r"source r reads \S+same.csv, and sink far writes"),
     ("csv:hard.csv", {"far": "csv:same.csv"}, r"source r reads \S+hard.csv, and sink far writes"),
-    ("csv:in", {"far": "csv:in/far.csv"}, r"source r reads \S+in, and sink far writes \S+far.csv there"),
+    ("csv:in", {"far": "csv:in/far.csv"}, r"source r reads \S+in, and sink far writes \S+far.csv"),
     ("csv:linked", {"far": "csv:in/far.csv"}, r"source r reads \S+linked, and sink far writes"),
-    ("csv:in", {"far": "csv:out.csv"}, r"source r reads \S+in, and sink far writes \S+out.csv there"),
+    ("csv:in", {"far": "csv:out.csv"}, r"source r reads \S+in, and sink far writes \S+out.csv"),
     ("csv:in/*.csv", {"far": "csv:in/far.csv"}, r"source r reads \S+\*.csv, and sink far writes"),
     ("csv:linked/*.csv", {"far": "csv:in/far.csv"}, r"source r reads \S+\*.csv, and sink far writes"),
-    ("csv:in", {"far": "csv:in"}, r"source r reads \S+in, and sink far writes \S+in/ there"),
+    ("csv:in", {"far": "csv:in"}, r"source r reads \S+in, and sink far writes \S+in/"),
     ("csv:in/a.csv", {"far": "csv:in"}, r"source r reads \S+a.csv, which lies in the folder of sink far"),
     ("csv:in/*.csv", {"far": "csv:in"}, r"source r reads \S+, which lies in the folder of sink far"),
     ("csv:same.csv", {"far": "csv:d", "near": "csv:d"}, r"sink far and sink near both write \S+/d/: give each its own"),
@@ -61,7 +61,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("csv:same.csv", {"far": "csv:x.csv", "near": "csv:x.csv/d"}, r"sink near writes \S+, which lies in the folder"),
     ("csv:same.csv", {"far": "csv:out/rejects.csv"}, r"sink far and the file of rejects \(--rejects\) both write"),
     ("csv:same.csv", {"far": "csv:base.yaml/x.csv"}, r"sink far: \S+base.yaml is a file"),
-    ("csv:s3://bucket/r.csv", {"far": "csv:x.csv"}, r"source r: s3://bucket/r.csv is not a local path, and only those"),
+    ("csv:s3://bucket/r.csv", {"far": "csv:x.csv"}, r"source r: s3://bucket/r.csv is not a local path, and only local"),
 ]  # fmt: skip
 
 
@@ -123,5 +123,5 @@ def test_a_table_that_is_too_large_for_every_task_is_refused(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aurora.engine.binding.MOST_TABLE_BYTES", 1)
-    with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task gets"):
+    with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task needs"):
         bind("csv:same.csv", {"out": "csv:z.csv"}, net="zoned.yaml")

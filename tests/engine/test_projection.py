@@ -195,7 +195,9 @@ def test_csv_and_structs(spark: SparkSession, tmp_path: Path, monkeypatch: pytes
     done = run(network, {"e": f"csv:{tmp_path}/in.csv"}, {"o": lambda batch: found.extend(batch.to_pylist())})
     assert found == [{"c": 3}, {"c": 9}] and done.totals.rejected == 1
     assert done.totals.rejects == str(tmp_path / "rejects.csv")
-    with pytest.raises(AuroraError, match="CSV holds no structs, and person is one; use JSON or Parquet"):
+    with pytest.raises(
+        AuroraError, match="CSV cannot hold structs, and field person is one; use JSON or Parquet"
+    ):
         run(prices(), {"events": f"csv:{tmp_path}/in.csv"}, {"prices": print})
 
 

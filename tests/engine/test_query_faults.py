@@ -35,18 +35,18 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (SILENT, "a Python worker of Spark's ended without a word"),
-        ("Connection reset", "a Python worker of Spark's ended without a word"),
+        (SILENT, "a Python worker of Spark ended without a message"),
+        ("Connection reset", "a Python worker of Spark ended without a message"),
         (
             "Caused by: java.net.SocketException: Broken pipe",
-            "a Python worker of Spark's ended without a word",
+            "a Python worker of Spark ended without a message",
         ),
         ("ConnectionResetError: [Errno 104] Connection reset by peer", "ConnectionResetError"),
         (NESTED, "the run failed: KeyError: 'Sid'"),
         (JAVA, "FileNotFoundException: /checkpoint/state/1.delta (No space left on device)"),
         (
             CRASHED,
-            "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory",
+            "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short",
         ),
         ("x\naurora.errors.AuroraError: box b: it broke\n\tat y", "box b: it broke"),
         (

@@ -137,7 +137,9 @@ def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> No
     sink = open_sink("rows", f"csv:{path}", NUMBERS)
     note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
     path.write_text("a\n4\n5\n6\n7\n")
-    with pytest.raises(AuroraError, match=r"out.csv is not what the checkpoint tells of: something else has"):
+    with pytest.raises(
+        AuroraError, match=r"out.csv is not the file that the checkpoint describes: something else has"
+    ):
         sink.open(note)
     assert path.read_text() == "a\n4\n5\n6\n7\n"
 
@@ -231,7 +233,7 @@ def test_a_file_cannot_be_a_folder(tmp_path: Path) -> None:
 def test_only_local_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        AuroraError, match=r"sink far: \w+://\S+ is not a local path, and only those are supported"
+        AuroraError, match=r"sink far: \w+://\S+ is not a local path, and only local paths are supported"
     ):
         open_sink("far", address, NUMBERS)
     assert list(tmp_path.iterdir()) == []

@@ -43,8 +43,8 @@ def test_a_file_that_is_replaced_is_read_from_its_beginning(tmp_path: Path, new:
     assert rows_between(source, before, after) == [int(line) for line in new.split()]
     assert after["row"] == 3 + len(new.split())
     assert notices({"r": after}) == [
-        "input r: in.csv was replaced or became shorter: reading starts over at its beginning; "
-        "what came into the old file after line 3 was not read"
+        "input r: in.csv was replaced or became shorter: it is read again from the beginning; "
+        "lines added to the old file after line 3 were not read"
     ]
     # It goes on as with any file, and is told once.
     with open(path, "a") as file:

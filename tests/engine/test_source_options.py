@@ -107,7 +107,7 @@ TIMED = Schema.parse("a int, t timestamp")
 UNREADABLE = [
     (b"a;t\n1;2020-01-01\n", r"line 1: expected 2 fields, found 1; add \?delimiter=;$"),
     (b"1\t2020-01-01\n", r"the first line cannot be read; line 1: .*; add \?delimiter=tab$"),
-    (b"1\n2\n", "let the schema, or a header, name every column; the schema has a, t$"),
+    (b"1\n2\n", "name every column in the schema or in a header; the schema has a, t$"),
     (b"NA,\nNA,\n", r"none of the first 2 lines can be read; line 1: .*; add \?null=NA if it stands for"),
     (b"1,1700000000\n", r"declare t as bigint, and make a time of it in a map: timestamp_seconds\(t\)"),
     (b"1,1700000000000\n", r"timestamp_millis\(t\)"),
@@ -116,7 +116,7 @@ UNREADABLE = [
     (b"5000000000,\n", "declare a as bigint$"),
     (b"one,\n", "declare a as string$"),
     (b'{"a": 1, "t": null}\n', "the lines look like JSON: write json: in place of csv:"),
-    (gzip.compress(b"1,\n"), "the file is packed: let its name end in .gz"),
+    (gzip.compress(b"1,\n"), "the file is compressed: give it a name that ends in .gz"),
     ("1,\n".encode("utf-16"), r"add \?encoding=utf-16"),
     (b"\xe4,\n", "declare a as string|encoding=latin1"),
 ]
@@ -137,8 +137,11 @@ def test_a_file_with_one_good_line_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b'[{"a": 1},\n{"a": 2}]\n', "the file is one list: write an object a line, as jq -c '.[]' does"),
-        (b"a,b\n", "json: reads an object a line; for other text write csv:"),
+        (
+            b'[{"a": 1},\n{"a": 2}]\n',
+            "the file is one list: convert it to an object per line, as with jq -c '.[]'",
+        ),
+        (b"a,b\n", "json: reads one object per line; for other text write csv:"),
         (b'{"a": 1.5}\n', "declare a as double"),
         (
             b'{"a": 1, "bb": "x"}\n',

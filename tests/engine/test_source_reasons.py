@@ -78,7 +78,7 @@ def test_a_header_of_other_names_is_told_where_it_is_rejected(tmp_path: Path) ->
     path = tmp_path / "in.csv"
     path.write_text("soldier,when\n1,x\n")
     assert rejects_of(read(path, Schema.parse("Sid int, Time int"), 1)) == [
-        (1, "field Sid: 'soldier' is not an int; if line 1 is a header, let it name all fields: Sid, Time"),
+        (1, "field Sid: 'soldier' is not an int; if line 1 is a header, it must name all fields: Sid, Time"),
         (2, "field Time: 'x' is not an int"),
     ]
 

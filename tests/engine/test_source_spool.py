@@ -163,7 +163,7 @@ def test_the_spool_is_cut_behind_what_is_done(tmp_path: Path, text: bytes) -> No
         30,
         40,
     ]
-    with pytest.raises(AuroraError, match="are not kept any more"):
+    with pytest.raises(AuroraError, match="are no longer stored"):
         [piece.read(SCHEMA) for piece in source.pieces(source.begin(), middle, 1)]
     forget_before(source, end)
     assert lines(spool).finished(end)
@@ -250,7 +250,7 @@ def test_standard_input_that_is_a_file_is_that_file(tmp_path: Path) -> None:
         ("csv:x?encoding=latn1", r"there is no encoding 'latn1' \(did you mean latin1\?\)"),
         (
             "csv:x?encoding=gbk",
-            "text in gbk cannot be cut into records; write it anew with iconv -f gbk -t utf-8",
+            "text in gbk cannot be split into records; convert it with iconv -f gbk -t utf-8",
         ),
         ("csv:/dev/null?encoding=utf-16", "utf-16 is read from files only"),
         ("csv:x?header=maybe", "header is yes or no, found 'maybe'"),

@@ -102,9 +102,9 @@ def test_a_database_that_changes_under_a_batch(tmp_path: Path) -> None:
     (piece,) = source.pieces(source.begin(), end, 1)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("DELETE FROM t WHERE Time = 1")
-    with pytest.raises(AuroraError, match=r"t.db was changed while a batch of it was under way"):
+    with pytest.raises(AuroraError, match=r"t.db was changed while a batch was reading it"):
         piece.read(SCHEMA)
-    with pytest.raises(AuroraError, match=r"t.db was changed while a batch of it was under way"):
+    with pytest.raises(AuroraError, match=r"t.db was changed while a batch was reading it"):
         source.pieces(source.begin(), end, 1)
 
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         ("t.db", "Sid decimal(5,2)", "t", r"field Sid is decimal\(5,2\), which SQLite does not have"),
         ("t.db", "Pos int", "w", "w is a view or a table without rowids"),
         ("t.db", "Pos int", "v", "v is a view or a table without rowids"),
-        ("no.db", "Pos int", "t", r"cannot read \S+no.db: file is not a database; give a database of SQLite"),
+        ("no.db", "Pos int", "t", r"cannot read \S+no.db: file is not a database; give an SQLite database"),
         ("t.db", "Sid int", "t&x=1", "there is no option x; the options of sqlite are table"),
     ):
         with pytest.raises(AuroraError, match=reason):

@@ -97,7 +97,7 @@ def test_a_network_that_is_starting_is_told_as_such(tmp_path: Path) -> None:
     home = Home.of(tmp_path / "home")
     home.open()
     home.checkpoint.mkdir()
-    with pytest.raises(AuroraError, match=r"home is still starting; try again in some seconds$"):
+    with pytest.raises(AuroraError, match=r"home is still starting; try again in a few seconds$"):
         ask(home, "pause")
     home.release()
     with pytest.raises(AuroraError, match="no network runs in"):

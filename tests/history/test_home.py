@@ -89,7 +89,7 @@ def test_the_last_status(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".x", "a/b", "a b", "..", "x" * 101, "a\n"])
 def test_a_query_has_a_name_that_can_be_a_folder(name: str) -> None:
-    with pytest.raises(AuroraError, match="a name has letters, digits"):
+    with pytest.raises(AuroraError, match="a name may contain letters, digits"):
         check_name(name)
 
 

@@ -111,9 +111,13 @@ def test_the_end_of_a_stream_is_remembered_by_a_run_that_goes_on(tmp_path: Path)
         (
             {"on": "t"},
             {},
-            "point recent was kept by t, now it is arrival: give that again, or start over with --fresh",
+            "point recent was kept by t before, and is kept by arrival now: use the old one again, or start over",
         ),
-        ({"key": ("g",)}, {"key": ("n",)}, "was kept by arrival, key g, now it is arrival, key n"),
+        (
+            {"key": ("g",)},
+            {"key": ("n",)},
+            "was kept by arrival, key g before, and is kept by arrival, key n now",
+        ),
         ({"key": ("g",), "keep": Keep(latest=True)}, {"key": ("g",)}, "was kept by arrival, key g, latest"),
     ],
 )
@@ -243,7 +247,7 @@ def test_a_full_disk_loses_nothing_and_is_told_in_one_line(
             else:
                 patch.setattr(*step, full)
             with pytest.raises(
-                AuroraError, match=r"^cannot write \S+: No space left on device; mend it [^\n]+$"
+                AuroraError, match=r"^cannot write \S+: No space left on device; fix the cause [^\n]+$"
             ):
                 commit_all(bound, commits)
     with bind(folder, source, PointSink) as bound:

@@ -96,9 +96,9 @@ def test_rows_that_are_gone_are_told(tmp_path: Path) -> None:
     pieces = source.pieces({"row": 0}, {"row": 4}, 2)
     assert remove_old(Log(str(tmp_path)), point) == 3
     again = "detach the query and attach it again"
-    with pytest.raises(AuroraError, match=f"rows is gone before the query has read it: {again}"):
+    with pytest.raises(AuroraError, match=f"rows was removed before the query could read it: {again}"):
         pieces[0].read(SCHEMA)
-    with pytest.raises(AuroraError, match=f"does not hold row 0 any more; {again}"):
+    with pytest.raises(AuroraError, match=f"no longer holds row 0; {again}"):
         source.pieces({"row": 0}, {"row": 4}, 2)
 
 

@@ -93,8 +93,8 @@ def test_a_query_begins_with_what_is_kept_or_asked_for(home: Home, tmp_path: Pat
         expected = next(n for n, time in enumerate(times) if time >= max(times) - span)
         assert first("timed", str(span)) == expected and first("timed", f"{span}s") == expected
     for name, since, told in (
-        ("near", "26", "since 26: point near keeps 25; ask for that at most"),
-        ("timed", "13", "since 13: point timed keeps 12; ask for that at most"),
+        ("near", "26", "since 26: point near keeps 25; ask for no more than that"),
+        ("timed", "13", "since 13: point timed keeps 12; ask for no more than that"),
         ("near", "0", "since 0: '0' is neither a span of time"),
         ("near", "-3", "since -3: "),
         ("recent", "yesterday", "since yesterday: "),

@@ -233,9 +233,9 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
 
         one = query("one")
         assert "since soon: 'soon' is neither a span" in refused(query("pairs"), "soon")
-        assert "point near keeps 25; ask for that at most" in refused(query("pairs"), 26)
+        assert "point near keeps 25; ask for no more than that" in refused(query("pairs"), 26)
         timed = from_text(QUERIES["sums"], "sums", running.schemas)
-        assert "point timed keeps 1h; ask for that at most" in refused(timed, "2h")
+        assert "point timed keeps 1h; ask for no more than that" in refused(timed, "2h")
         assert "a name has letters" in refused(one, name="a b")
         assert "no sink is given" in refused(one, sinks={})
         assert "is not an address" in refused(one, sinks={"out": "elsewhere"})
@@ -252,7 +252,7 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
         # Nothing of all this is left behind.
         assert running.queries() == {} and not list((tmp_path / "home").glob("points/*/readers/*"))
         assert not list((tmp_path / "home" / "queries").glob("*"))
-        with pytest.raises(AuroraError, match="nothing passes on over: the network is paused"):
+        with pytest.raises(AuroraError, match="no tuples pass on over: the network is paused"):
             running.peek("over")
         running.step(2)
         wait_until(
@@ -313,7 +313,7 @@ def test_a_query_whose_process_is_killed_goes_on_where_it_stopped(
         os.kill(own, signal.SIGKILL)
         running.step(2)
         wait_until(lambda: running.queries()["one"].state == "failed")
-        assert "a Python worker of Spark's ended without a word" in str(running.queries()["one"].fault)
+        assert "a Python worker of Spark ended without a message" in str(running.queries()["one"].fault)
         assert running.state == "paused"
         running.resume_query("one")
         running.resume()
@@ -330,9 +330,7 @@ def test_a_query_does_not_write_over_what_the_network_reads(spark: SparkSession,
     settings = Settings(home=str(tmp_path / "home"), follow=True, partitions=1)
     reports = dict.fromkeys(border().inputs, f"csv:{path}")
     with start(border(), reports, {"crowds": f"csv:{tmp_path}/crowds.csv"}, settings) as running:
-        with pytest.raises(
-            AuroraError, match=r"reads .*reports.csv, and sink out writes .*reports.csv there"
-        ):
+        with pytest.raises(AuroraError, match=r"reads .*reports.csv, and sink out writes .*reports.csv"):
             running.attach(query("one"), {"out": f"csv:{path}"}, "one")
         assert running.queries() == {}
     assert path.read_text() == "Sid,Time,Pos\n1,1,40\n"

@@ -141,7 +141,7 @@ def test_a_build_that_fails_leaves_nothing(
         if rows == 30:
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(AuroraError, match=r"cannot write \S+stored: No space left on device; mend it"):
+    with pytest.raises(AuroraError, match=r"cannot write \S+stored: No space left on device; fix the cause"):
         store_by_key("people", address, PEOPLE, ("Sid",), folder, fails)
     assert list(folder.iterdir()) == []
 
@@ -208,7 +208,7 @@ def test_a_bad_row_is_a_fault(tmp_path: Path) -> None:
 def test_what_cannot_be_stored(tmp_path: Path) -> None:
     address, folder = write_csv(tmp_path / "p.csv"), tmp_path / "stored"
     for given, key, reason in (
-        (address, (), "stored set people: it is to be stored by key, and has none"),
+        (address, (), "stored set people: it cannot be stored by key, because it has none"),
         (address, ("Zid",), r"stored set people: key Zid: no such field \(did you mean Sid\?\)"),
         (
             "tcp:localhost:1",
@@ -271,8 +271,8 @@ def test_a_small_set_is_read_whole_where_its_key_is_not_asked_for(
     with pytest.raises(AuroraError) as caught:
         ran(other, fresh=True)
     assert str(caught.value).startswith(
-        "box named: the predicate does not want the whole key (Sid) of the stored set people equal to fields of the "
-        "stream, and with 0 MB it is too large to be read whole (0 MB at most): compare each field of the key with ="
+        "box named: the predicate does not compare the whole key (Sid) of the stored set people with fields of the "
+        "stream, and at 0 MB the set is too large to be read whole (0 MB at most): compare each field of the key with ="
     )
 
 

@@ -321,6 +321,6 @@ def test_a_broken_history_is_one_line(spark, tmp_path):
     write(tmp_path / "in.csv", traffic.lines())
     write(tmp_path / "toll_history" / "part.csv", ["1103,1,5,42", "1103,two,5,42"])
     output = write(tmp_path / "output" / "output.csv", [])
-    with pytest.raises(AuroraError, match="a line of the history in CSV is no row") as fault:
+    with pytest.raises(AuroraError, match="a line of the history in CSV is not a row") as fault:
         validate(spark, tmp_path, output)
     assert "\n" not in str(fault.value)

@@ -45,7 +45,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {filter: ["Pos > 1"], from: b}': ("box b: the boxes form a loop: b -> b",),
     'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' appears twice"),
     'reports: {filter: ["Pos > 1"], from: reports}': ("box reports: the name is used twice",),
-    '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name has no spaces",),
+    '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name must not contain spaces",),
     'b: {filter: ["Pos > 1"], from: [reports]}': ("box b, from: no input or box is called ['reports']",),
     # The form of a box.
     'b: {filter: ["Pos > 1"], from: reports, size: 3}': ("box b: a filter has no 'size'; it has from",),
@@ -62,7 +62,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {filter: "Pos > 1", from: reports}': ("box b (from reports): filter: expects a list, found 'Pos > 1'",),
     "b: {filter: [], from: reports}": ("box b (from reports): filter: expects a list",),
     'b: {map: ["Pos"], from: reports}': ("box b (from reports): map: expects a mapping",),
-    "b: {map: {}, from: reports}": ("box b (from reports): needs one field or more",),
+    "b: {map: {}, from: reports}": ("box b (from reports): needs at least one field",),
     "b: {union: reports}": ("box b: union: expects a list, found 'reports'",),
     "b: {bsort: {x: 1}, from: reports, order: {on: Time}}": ("box b (from reports): bsort is {}",),
     "b: {group: [1]}": ("group b is a mapping of names to boxes",),
@@ -109,7 +109,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {Sid: "Sid"}, from: reports, order: {on: "#", group_by: [Sid]}, size: all}': ("function Sid",),
     # Clocks.
     f"b: {{{COUNT}, order: {{on: Time, clock: report}}, size: 5}}": (
-        "box b, clock: no input or box is called report (did you mean reports?); there are reports, words, people",
+        "box b, clock: no input or box is called report (did you mean reports?); the inputs and boxes are reports",
     ),
     f"b: {{{COUNT}, order: {{on: Time, clock: words}}, size: 5}}": (
         "box b: clock words has no field Time; its fields are Word, At, Day, Frac",
@@ -128,17 +128,17 @@ BOXES: dict[str, tuple[str, ...]] = {
         "box b (from words): order: '3' on a timestamp; write a span of time such as 60s",
     ),
     f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, size: 3}}': (
-        "box b (left reports, right reports): a resample with size goes by its groups",
+        "box b (left reports, right reports): a resample with size follows its groups",
         "leave clock: stream out of left_order, or write match and between in place of size",
     ),
     "b: {wait: Time, from: reports, for: reports, order: {on: Time, clock: stream}}": (
-        "box b (from reports, for reports): a wait goes by the tuples of 'for'; leave clock: stream out of its order",
+        "box b (from reports, for reports): a wait follows the tuples of 'for'; leave clock: stream out of its order",
     ),
     # Sessions.
     f"b: {{{COUNT}, order: {{on: Time}}}}": ("box b (from reports): an aggregate needs 'size', or for sessions 'gap'",),
     f"b: {{{COUNT}, order: {{on: Time}}, gapp: 5}}": ("box b: an aggregate has no 'gapp' (did you mean gap?)",),
     f"b: {{{COUNT}, order: {{on: Time}}, gap: 5, size: 3}}": (
-        "box b (from reports): a session ends by its gap; leave out 'size', or the gap",
+        "box b (from reports): a session ends with its gap; leave out 'size', or the gap",
     ),
     f"b: {{{COUNT}, order: {{on: Time}}, gap: 5, align: true}}": ("leave out 'align', or the gap",),
     f"b: {{{COUNT}, order: {{on: Time}}, gap: 5s}}": ("gap: '5s' on a field of type int; write a number",),
@@ -164,14 +164,14 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, match: "true"}}': ("'match' together with 'between'",),
     BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"]').replace(CLOCKS, ORDERS): (
-        "between goes by a clock; write clock: stream or clock: NAME in left_order",
+        "between needs a clock; write clock: stream or clock: NAME in left_order",
     ),
-    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"], outer: right'): ("outer is left with between", "'right'"),
+    BETWEEN.replace("BOUNDS", '["left.Time", "left.Pos"], outer: right'): ("outer can only be left", "'right'"),
     f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {ORDERS}, size: 3, outer: left}}': ("outer goes with between",),
     # Keep, broadcast.
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}}}': ("a join with keep needs 'left_order'",),
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}}}': (
-        "box b (left reports, right reports): keep goes by a clock; write clock: stream or clock: NAME in left_order",
+        "box b (left reports, right reports): keep needs a clock; write clock: stream or clock: NAME in left_order",
     ),
     f'b: {{join: "true", {SIDES}, keep: {{left: Time}}, {CLOCKS}}}': ("write keep: {left: Field, right: all}, found",),
     f'b: {{join: "true", {SIDES}, keep: all, {CLOCKS}}}': ("write keep: {left: Field, right: all}, found all",),
@@ -225,7 +225,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{top: {{k: 1, buy: "Pos"}}, {TOP}}}': ("box b (from reports): top has no 'buy'; write {k: 3, by:",),
     f"b: {{top: {{k: 1}}, {TOP}}}": ("box b (from reports): top needs k and by",),
     f"b: {{top: 3, {TOP}}}": ("box b (from reports): top: expects a mapping, found '3'",),
-    f"b: {{top: {{k: 1, by: []}}, {TOP}}}": ("needs an expression to choose by",),
+    f"b: {{top: {{k: 1, by: []}}, {TOP}}}": ("needs an expression to rank by",),
     f"b: {{top: {{k: 1, by: [3]}}, {TOP}}}": ("top: by is a text", "found '[3]'"),
     f'b: {{top: {{k: 1, by: "Posn DESC"}}, {TOP}}}': ("box b (from reports): by: unknown field 'Posn'", "Sid, Time"),
     f'b: {{top: {{k: 1, by: "Pos DOWN"}}, {TOP}}}': ("box b (from reports): by: syntax error",),
@@ -243,9 +243,9 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     'b: {aggregate: {n: "percentile(Pos, Sid)"}, from: reports, order: {on: Time}, size: 5}': ("between 0 and 1",),
     'b: {aggregate: {n: "percentile(Word, 0.5)"}, from: words, order: {on: At}, size: 5s}': ("needs a number",),
-    "b: {aggregate: {}, from: reports, order: {on: Time}, size: 5}": ("needs one function or more",),
+    "b: {aggregate: {}, from: reports, order: {on: Time}, size: 5}": ("needs at least one function",),
     'b: {aggregate: {n: "cuont(*)"}, from: reports, order: {on: Time}, size: 5}': ("'cuont'", "count?"),
-    'b: {aggregate: {n: "Pos"}, from: reports, order: {on: Time}, size: 5}': ("'Pos' stands outside an aggregate",),
+    'b: {aggregate: {n: "Pos"}, from: reports, order: {on: Time}, size: 5}': ("'Pos' is outside an aggregate",),
     'b: {aggregate: {n: "avg(Word)"}, from: words, order: {on: At}, size: 5s}': ("avg needs a number", "string"),
     'b: {aggregate: {Time: "count(*)"}, from: reports, order: {on: Time}, size: 5}': ("function Time", "rename it"),
     'b: {aggregate: {"": "count(*)"}, from: reports, order: {on: Time}, size: 5}': ("aggregate: field ''",),
@@ -264,9 +264,9 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{join: "true", {SIDES}, size: 3, left_order: {{on: "#"}}, right_order: {{on: Time}}}}': ("not '#'",),
     'b: {join: "left.Sid = right.Sid", left: people, right: people}': ("both sides are tables",),
     f'b: {{join: "true", {SIDES}, asof: true, size: 3}}': (
-        "box b (left reports, right reports): size with asof, where arrival order decides; leave size out",
+        "box b (left reports, right reports): size does not go with asof: arrival order decides; leave size out",
     ),
-    f'b: {{join: "true", {SIDES}, asof: true, {ORDERS}}}': ("left_order with asof", "leave left_order out"),
+    f'b: {{join: "true", {SIDES}, asof: true, {ORDERS}}}': ("left_order does not go with asof", "leave left_order out"),
     f'b: {{join: "true", {SIDES}, asof: 3}}': ("box b (left reports, ", "asof is true or false, found '3'"),
     f'b: {{join: "true", {SIDES}, asof: true, keep: {{left: Time, right: all}}}}': ("leave keep out",),
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}, anti: left}}': (
@@ -310,7 +310,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     '  b: {user: "math:sqrt", inputs: {x: reports}, outputs: {o: "A int"}, key: {x: Sid}, relations: kept}': (
         "relation kept: box a has the key ()", "box b the key (int)",
     ),
-    f"b: {{{USER}, outputs: {{}}}}": ("needs one output or more",),
+    f"b: {{{USER}, outputs: {{}}}}": ("needs at least one output",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{a: 1.5}}}}': ("key of input a: expects a list of names",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, key: {{1: Sid}}}}': ("key: '1' is not a name; put it in quotes",),
     f'b: {{{USER}, outputs: {{o: "A int"}}, relations: [[2020-01-01]]}}': ("relations: expects a list of names",),
@@ -347,7 +347,7 @@ FILES: dict[str, str] = {
     "a: \0": "network: not valid YAML: special characters are not allowed",
     "- a": "network: a network is a mapping with network, inputs, boxes, points and outputs",
     "": "network: a network is a mapping with network, inputs, boxes, points and outputs",
-    "network: n\ninput: {}": "network: unknown key 'input' (did you mean inputs?); there are",
+    "network: n\ninput: {}": "network: unknown key 'input' (did you mean inputs?); the keys are",
     "inputs: [a]": "network: inputs is a mapping of names, found '['a']'",
     "inputs: {a: {}}": 'input a: write {schema: "Field type, .."}',
     'inputs: {a: {schema: "A int", statik: true}}': 'input a: write {schema: "Field type, .."}',
@@ -356,17 +356,17 @@ FILES: dict[str, str] = {
     'inputs: {a: {schema: "A number"}}': "input a: field 'A': unknown type 'number'",
     'inputs: {a: {schema: "A int, A int"}}': "input a: field 'A' appears twice",
     'inputs: {a: {schema: ""}}': "input a: the schema is empty",
-    'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are taken",
+    'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are reserved",
     'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: not valid YAML: 'a' appears twice",
     'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
     'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
-    'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; there are a",
+    'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; the inputs and",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {form: a}}': "output o: write {from: box}",
-    'inputs: {a: {schema: "A int"}}\noutputs: {"o p": {from: a}}': "output o p: a name has no spaces",
+    'inputs: {a: {schema: "A int"}}\noutputs: {"o p": {from: a}}': "output o p: a name must not contain spaces",
     'inputs: {a: {schema: "A int", static: true}}\noutputs: {o: {from: a}}': "output o: a is a table, not a stream",
-    "network: n": "network n: has no input",
-    'network: n\ninputs: {a: {schema: "A int", static: true}}': "network n: has no input",
-    'network: n\ninputs: {a: {schema: "A int"}}': "network n: has no output",
+    "network: n": "network n has no input",
+    'network: n\ninputs: {a: {schema: "A int", static: true}}': "network n has no input",
+    'network: n\ninputs: {a: {schema: "A int"}}': "network n has no output",
 }
 
 
@@ -390,7 +390,7 @@ def told(text: str) -> str:
     {
         "tests.network.factories:number": "cannot be called without arguments (missing a required argument: 'n')",
         "math:pi": "math:pi is not a function that makes a network, found 3.14",
-        "os:getpid": "os:getpid does not give a network, found",
+        "os:getpid": "os:getpid does not return a network, found",
         "nowhere:network": "network: cannot import 'nowhere:network'",
     }.items(),
 )

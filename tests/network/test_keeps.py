@@ -42,7 +42,7 @@ SAME = {"a": ["g", "h"], "b": ["g", "h"]}
         (
             {"x": ["h"]},
             {"key": {"a": ["g", "h"], "b": ["h", "g"]}},
-            "keeps: h stands at two places of the key",
+            "keeps: h appears twice in the key",
         ),
         ({"x": ["g"]}, {"key": {}}, r"keeps: g is not a field of the key \(a: none; b: none\)"),
         (

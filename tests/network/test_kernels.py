@@ -85,7 +85,7 @@ FAULTS = {
     "user: tests.network.factories:strict, with: {siz: 1}": "strict cannot make a kernel with siz=1: TypeError",
     "user: tests.network.factories:strict, with: {size: 0}": "ValueError: size must be 1 or more",
     "user: tests.network.factories:strict, with: {}": "strict cannot make a kernel with no arguments: TypeError",
-    "user: tests.network.factories:number, with: {n: 7}": "number gives 7; a factory gives the kernel",
+    "user: tests.network.factories:number, with: {n: 7}": "number gives 7; a factory must return the kernel",
     "user: math:pi, with: {n: 7}": "math:pi is not a function",
     "user: math:pi": "math:pi is not a function",
 }

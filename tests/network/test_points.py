@@ -125,7 +125,7 @@ def test_points_alone_make_a_network() -> None:
     assert from_text(to_text(network)) == network
     text = "network: n\ninputs: {a: {point: p}}\noutputs: {o: {from: a}}"
     assert from_text(text, points={"p": Schema.parse("A int")}).checked().inputs["a"].point == "p"
-    with pytest.raises(AuroraError, match="network n: has no output"):
+    with pytest.raises(AuroraError, match="network n has no output"):
         from_text('network: n\ninputs: {a: {schema: "A int"}}').checked()
 
 
@@ -151,7 +151,7 @@ POINTS = {
     "p: {from: over, stored: 'csv:a', keep: 2h}": "point p: has from and stored; write",
     "p: {from: over}": "point p: needs keep: a span of time such as 2h, a number of tuples, or all",
     "p: {from: over, kept: 2h}": "point p: a point has no 'kept' (did you mean keep?); it has from, keep, on, key",
-    "p: {from: ovr, keep: 2h}": "point p: no input or box is called ovr (did you mean over?); there are",
+    "p: {from: ovr, keep: 2h}": "point p: no input or box is called ovr (did you mean over?); the inputs and boxes are",
     "p: {from: over.2, keep: 2h}": "point p: box over has no port 2; ports are 1, rest",
     "p: {from: people, keep: 2h}": "point p: people is a stored set, a table for joins; for a stream of its rows add",
     "p: {from: table, keep: 2h}": "point p: table is a table, not a stream",
@@ -160,7 +160,7 @@ POINTS = {
     "p: {from: over, keep: 1.5}": "point p: keep: '1.5' is neither a span of time such as 2h",
     "p: {from: over, keep: true}": "point p: keep: 'True' is neither a span of time such as 2h",
     "p: {from: over, keep: 99999999999999999999}": "point p: keep: '99999999999999999999' is neither a span of time",
-    "p: {from: over, keep: 0s}": "point p: keep: '0s' is no time at all; write for example 2h",
+    "p: {from: over, keep: 0s}": "point p: keep: '0s' must be longer than 0; write for example 2h",
     "p: {from: over, keep: 9999999999999999d}": "point p: keep: '9999999999999999d' is too large",
     "p: {from: over, keep: 2h, on: Tim}": "point p: on Tim: no such field (did you mean Time?); fields are Sid, Time",
     "p: {from: over, keep: 2h, on: [Time]}": "point p: on is the name of a field, found '['Time']'",
@@ -174,7 +174,7 @@ POINTS = {
     "p: {from: over, keep: .nan, on: Pos}": "point p: keep: 'nan' on a field of type double; write a number",
     "p: {from: over, keep: latest}": "point p: keep: latest keeps the latest tuple of each key; add key: [Sid]",
     "p: {from: over, keep: latest, key: []}": "point p: keep: latest keeps the latest tuple of each key",
-    "p: {from: over, keep: latest, key: Sid, on: Time}": "point p: keep: latest goes by arrival; leave on: Time out",
+    "p: {from: over, keep: latest, key: Sid, on: Time}": "point p: keep: latest means the latest arrival; leave on",
     "p: {from: over, keep: 2h, key: Nam}": "point p: key Nam: no such field (did you mean Name?); fields are",
     "p: {from: over, keep: 2h, key: [Who]}": "point p: key Who is a struct; take its fields out with a map",
     "p: {from: over, keep: 2h, key: [Sid, Sid]}": "point p: key names a field twice: Sid, Sid",
@@ -182,7 +182,7 @@ POINTS = {
     "over: {from: over, keep: 2h}": "point over: the name is used twice",
     "reports: {from: over, keep: 2h}": "point reports: the name is used twice",
     "out: {from: over, keep: 2h}": "point out: there is an output of that name; give that keep, or rename the point",
-    '"a b": {from: over, keep: 2h}': "point a b: a name has no spaces",
+    '"a b": {from: over, keep: 2h}': "point a b: a name must not contain spaces",
     '"a/b": {from: over, keep: 2h}': "point a/b: the name of a point or view has no spaces, no '=' and no '/'",
     f"{'p' * 101}: {{from: over, keep: 2h}}": f"point {'p' * 101}: the name of a point or view has 100",
     '"#": {from: over, keep: 2h}': "point #: the name of a point or view has",
@@ -196,11 +196,11 @@ POINTS = {
     "s: {stored: 'csv:a.csv'}": 'point s: CSV has no types of its own; give its schema: "Field type, .."',
     "s: {stored: 'json:a.jsonl'}": 'point s: JSON has no types of its own; give its schema: "Field type, .."',
     "s: {stored: 'csv:a.csv', schema: 'A'}": "point s: cannot read 'A' in the schema 'A'",
-    "s: {stored: 'csv:a.csv', schema: '`#` int'}": "point s: field #: names that begin with # are taken; rename it",
+    "s: {stored: 'csv:a.csv', schema: '`#` int'}": "point s: field #: names that begin with # are reserved; rename it",
     "s: {stored: 'csv:a.csv', schema: 'A int', key: B}": "point s: key B: no such field; fields are A",
-    "s: {stored: 'csv:a.csv', schema: 'A int', keep: 2h}": "point s: a stored set is there for good; leave keep out",
+    "s: {stored: 'csv:a.csv', schema: 'A int', keep: 2h}": "point s: a stored set is permanent; leave keep out",
     "s: {stored: 'csv:a.csv', shema: 'A int'}": "point s: a stored set has no 'shema' (did you mean schema?); it has",
-    "s: {stored: 'parquet:nowhere'}": "point s: nowhere is no file; check the path, or give its schema",
+    "s: {stored: 'parquet:nowhere'}": "point s: nowhere is not a file; check the path, or give its schema",
     "s: {stored: 'sqlite:a.db'}": "point s: 'sqlite:a.db' names no table; write sqlite:FILE?table=NAME",
     "s: {stored: 'sqlite:nowhere.db?table=t'}": "point s: there is no file nowhere.db; check the path",
     "over: {stored: 'csv:a.csv', schema: 'A int'}": "box over: the name is used twice, there is a point over",
@@ -398,7 +398,7 @@ def test_faults_of_parquet_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({}), tmp_path / "none.parquet")
     for place, message in {
         "empty": "empty has no files; check the path, or give its schema",
-        "gone/*.parquet": "gone/*.parquet is no file; check the path",
+        "gone/*.parquet": "gone/*.parquet is not a file; check the path",
         "text.parquet": "text.parquet cannot be read as Parquet: ",
         "clock.parquet": "clock.parquet is time32[ms], which no field of a stream can be; give its schema",
         "none.parquet": "none.parquet has no fields",
@@ -432,5 +432,5 @@ def test_the_schema_of_a_table_of_sqlite(tmp_path: Path) -> None:
             stored_schema(f"sqlite:{file}?table={table}")
         assert message in str(caught.value)
     file.write_text("no database at all, but long enough to look like one" * 50)
-    with pytest.raises(AuroraError, match="cannot be read as a database of SQLite: file is not a database"):
+    with pytest.raises(AuroraError, match="cannot be read as an SQLite database: file is not a database"):
         stored_schema(f"sqlite:{file}?table=t")

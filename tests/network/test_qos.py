@@ -68,7 +68,7 @@ def test_the_utility_of_what_was_delivered() -> None:
             {"latency": [[0, 0.5], [2, 1]]},
             "utility rises from 0.5 at 0 to 1 at 2; a longer latency",
         ),
-        ({"latency": [[2, 1], [1, 0]]}, "latency: 1 stands behind 2; order the points, each once"),
+        ({"latency": [[2, 1], [1, 0]]}, "latency: 1 comes after 2; sort the points, and give each x once"),
         ({"latency": [[-1, 1], [1, 0]]}, "latency: begins at -1 s; begin at 0"),
         (
             {"delivered": [[0, 1], [100, 0]]},

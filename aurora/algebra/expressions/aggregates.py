@@ -232,7 +232,7 @@ class Calls:
             share = given.evaluate(pa.record_batch({"": [0]}))[0].as_py()
         if share is None or not 0 <= share <= 1:
             raise AuroraError(
-                f"{name} takes a number between 0 and 1 behind the value, found {given.text} in "
+                f"{name} takes a number between 0 and 1 as its second argument, found {given.text} in "
                 f"'{source(node)}': write for example {name}({source(node.expressions[0])}, 0.95)"
             )
         return float(share)

@@ -76,7 +76,7 @@ def split(node: Node, pattern: Node, limit: Node = Constant(-1, INT)) -> Node:  
     if parse_pattern(str(expression.value)).may_be_empty:
         raise Clash(
             f"split cannot use the pattern {expression.value!r}, which can match nothing: "
-            "give what stands between the parts, as in split(x, ',')"
+            "give the text between the parts, as in split(x, ',')"
         )
     number = Constant(literal("split", limit, INT), INT)
     return Call("split", (text("split", node), expression, number), pa.list_(STRING))

@@ -113,7 +113,7 @@ def ordered_tree(text: str) -> tuple[exp.Expression, bool]:
     """The tree of an expression with ASC or DESC behind it, and whether it was DESC."""
     tree = syntax_tree(text, exp.Ordered)
     if tree.args.get("nulls_first") or tree.args.get("with_fill"):
-        raise AuroraError(f"{shown(text)}: behind the expression goes ASC or DESC; nulls come last")
+        raise AuroraError(f"{shown(text)}: only ASC or DESC can follow the expression; nulls come last")
     return tree.this, bool(tree.args.get("desc"))
 
 

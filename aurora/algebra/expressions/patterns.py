@@ -167,7 +167,7 @@ class _Reader:
         return One(self.cased(self.escape()))
 
     def escape(self) -> Ranges:
-        character = self.take("what \\ stands before")
+        character = self.take("a character after \\")
         if character.lower() in CLASSES:
             ranges = CLASSES[character.lower()]
             return ranges if character.islower() else others(ranges)
@@ -245,7 +245,9 @@ class _Reader:
             if (counts[4] and not counts[3]) or max(least, most or 0) > MOST_TIMES or (most or least) < least:
                 raise AuroraError(f"'{counts[0]}': a count is {{n}}, {{n,}} or {{n,m}}, at most {MOST_TIMES}")
         if may_be_empty(part):
-            raise AuroraError(f"'{counts[0]}' repeats what can match nothing, and systems differ there")
+            raise AuroraError(
+                f"'{counts[0]}' repeats a part that can match nothing (systems disagree on that)"
+            )
         lazy = self.peek() == "?"
         self.place += lazy
         if self.peek() and self.peek() in "*+?{":

@@ -80,8 +80,8 @@ def check_the_same(name: str) -> None:
     """A run that is repeated or goes on after a kill must give the same again."""
     if name.lower() in CHANGING:
         raise AuroraError(
-            f"{name.lower()} is different in every run: take what you need from a field of the input, or "
-            "current_timestamp, the time at which a tuple came, in a map"
+            f"{name.lower()} gives a different result in every run: use a field of the input, or, in a map, "
+            "current_timestamp, the time at which a tuple arrived"
         )
 
 
@@ -179,7 +179,7 @@ class Resolver:
             if name in schema and (side is None or len(names) == 1 or is_struct(schema[name]))
         ]
         if found and self.aggregate is not None and self.bare is None:
-            raise AuroraError(f"field '{name}' stands outside an aggregate: write last({source(node)})")
+            raise AuroraError(f"field '{name}' is outside an aggregate: write last({source(node)})")
         if len(found) == 1:
             value = self.inside(Field(name, found[0], self.sides[found[0]][name]), names[1:], node)
             return value if self.bare is None else self.bare(value, source(node))
@@ -189,12 +189,13 @@ class Resolver:
         if len(names) == 1 and name.lower() == "current_timestamp":
             return self.arrival_time("current_timestamp", node)
         check_the_same(name)
-        raise AuroraError(f"unknown field '{source(node)}': {self.fields()}")
+        near = did_you_mean(name, [each for schema in self.sides.values() for each in schema.names])
+        raise AuroraError(f"unknown field '{source(node)}'{near}: {self.fields()}")
 
     def on_dot(self, node: exp.Dot) -> Node:
         if not isinstance(node.expression, exp.Identifier):
             raise AuroraError(
-                f"'{source(node)}' is not part of the language: only fields stand behind a point"
+                f"'{source(node)}' is not part of the language: only the name of a field can follow a dot"
             )
         return self.inside(self.resolve(node.this), [node.expression.name], node)
 
@@ -206,7 +207,7 @@ class Resolver:
             return self.inside(value, [str(first.this)], node)
         if first is None or not is_array(value.type):
             raise AuroraError(
-                f"{type_name(value.type)} has no elements, in '{source(node)}': an array has, as in tags[0]"
+                f"{type_name(value.type)} has no elements, in '{source(node)}': only arrays have, as in tags[0]"
             )
         return self.apply("[]", node, [value, self.resolve(first)])
 
@@ -363,7 +364,9 @@ class Resolver:
             if column is not None:
                 return column
         if ALIASES.get(name, name) in AGGREGATES:
-            raise AuroraError(f"'{source(node)}' is an aggregate: it has no place in the value of one tuple")
+            raise AuroraError(
+                f"'{source(node)}' is an aggregate: an expression over a single tuple cannot use it"
+            )
         if name not in FUNCTIONS or not name.replace("_", "").isalnum() or name == "negate":
             raise AuroraError(self.unknown_function(name, node))
         return self.call(name, node, node.expressions)
@@ -372,7 +375,7 @@ class Resolver:
         if node.args.get("expressions"):
             raise AuroraError(f"{name} takes no arguments in '{source(node)}'")
         if not self.arrival:
-            raise AuroraError(f"'{name}()' is known in a map: make a field of it there")
+            raise AuroraError(f"'{name}()' works only in a map: make a field with it there")
         return Field(ARRIVED, None, TIMESTAMP)
 
     def unknown_function(self, name: str, node: exp.Expression) -> str:

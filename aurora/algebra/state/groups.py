@@ -66,7 +66,7 @@ class Groups:
         self._hashes = np.concatenate([self._hashes, hashes_of(whole)[rest]])
 
     def columns(self, numbers: Ints) -> list[pa.Array]:
-        """The key fields of each number."""
+        """The key fields of each group."""
         return [column.take(pa.array(numbers)) for column in self.keys]
 
     def find(self, keys: list[pa.Array]) -> Ints:
@@ -82,12 +82,12 @@ class Groups:
         return np.where(numbers < len(self), numbers, -1)
 
     def rows(self, part: str) -> tuple[Ints, pa.RecordBatch] | None:
-        """What is kept of the groups under this name: the group of each row, ascending, and the rows."""
+        """What is stored for the groups under this name: the group of each row, ascending, and the rows."""
         lists = self._lists(part)
         return None if lists is None else from_lists(lists)
 
     def put(self, part: str, group: Ints, rows: pa.RecordBatch, changed: Mask | None = None) -> None:
-        """Replaces what is kept under this name; `changed` are the groups for which that makes a difference."""
+        """Replaces what is stored under this name; `changed` are the groups for which that makes a difference."""
         if len(group) > 1 and (group[1:] < group[:-1]).any():
             order = stable_order(group)
             group, rows = group[order], rows.take(pa.array(order))

@@ -57,7 +57,7 @@ class _Turn:
 
 
 class State:
-    """`within` gives a box its own names, `guarded` watches over what it asks for."""
+    """What a box stores. `within` gives a box its own names, `guarded` checks what it asks for."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._store: Store = store or Stored()
@@ -75,7 +75,7 @@ class State:
         return self._view(self._prefix, guard)
 
     def as_stored(self) -> "State":
-        """The state as it was when the turn began, to look at only."""
+        """The state as it was when the turn began, read-only."""
         view = State(self._store)
         view._prefix, view._guard = self._prefix, self._guard
         return view
@@ -119,10 +119,10 @@ class State:
         everything: bool = False,
         sweep: Sweep | None = None,
     ) -> Groups:
-        """The groups that the rows of these streams belong to, with what is kept of them.
+        """The groups of the rows of these streams, with what is stored for them.
 
-        A stream whose fields have other names comes with these. With `everything` all other groups are there too.
-        Whoever asks for the same groups again sees what was put before, and alone may put more.
+        Give a stream together with its field names if they differ. With `everything`, all other groups are there too. A
+        second call for the same groups sees what was put before, and only the latest one may put more.
         """
         full = self._name(name)
         self._flush(full)

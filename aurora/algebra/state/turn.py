@@ -14,7 +14,7 @@ __all__ = ["Moment", "PartDone", "Turn"]
 
 @dataclass(frozen=True)
 class Moment:
-    """The box's local time (milliseconds), the arrival number before the train's first, and whether the input ends."""
+    """The local time of a box (milliseconds), the arrival number before the first tuple, and whether the input ends."""
 
     now: int = 0
     before: int = -1

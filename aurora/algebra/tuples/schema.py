@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.required import relaxed, required_paths, tightened
 from aurora.algebra.tuples.types import parse_fields, quoted, type_name
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Schema"]
 
@@ -14,7 +14,7 @@ __all__ = ["Schema"]
 class Schema(Mapping[str, pa.DataType]):
     """An immutable, hashable, ordered mapping of field names to types.
 
-    `required` are the fields, by their path, that a source must have; they say nothing about the rows of a stream.
+    `required` are the fields, by their path, that a source must have; they mean nothing for the rows of a stream.
 
     >>> schema = Schema.parse("Sid int, Time int, `#` bigint")
     >>> schema.names
@@ -51,7 +51,7 @@ class Schema(Mapping[str, pa.DataType]):
 
     @classmethod
     def parse(cls, text: str) -> "Schema":
-        """The schema of "name type, name struct<name: type>"; a name with other characters stands in backquotes."""
+        """The schema of "name type, name struct<name: type>"; a name with other characters goes in backquotes."""
         fields = parse_fields(text)
         if not fields:
             raise AuroraError("the schema is empty: write it as 'name type, name type'")
@@ -82,7 +82,10 @@ class Schema(Mapping[str, pa.DataType]):
         try:
             return self._types[name]
         except KeyError:
-            raise AuroraError(f"unknown field '{name}': the fields are {', '.join(self._types)}") from None
+            near = did_you_mean(name, self._types)
+            raise AuroraError(
+                f"unknown field '{name}'{near}: the fields are {', '.join(self._types)}"
+            ) from None
 
     def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:
         return self._types.get(name, default)

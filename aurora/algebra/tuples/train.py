@@ -40,10 +40,10 @@ _SAME = b"same"
 class Train:
     """Rows in the order of arrival.
 
-    `arrived` is the arrival time (the paper's TS) in milliseconds. `keys` says where a row stands among all
-    rows of its stream: the first line of the array is the arrival number of the input tuple that caused it, each
-    order-sensitive box on the way added a line that orders what one cause brought forth. Comparing the columns of
-    `keys` gives the order of emission, however the stream was cut into batches and buckets.
+    `arrived` is the arrival time (the paper's TS) in milliseconds. `keys` is the position of a row among all rows of
+    its stream: the first line of the array is the arrival number of the input tuple that caused it, and each
+    order-sensitive box on the way adds a line that orders the rows of one cause. Comparing the columns of `keys` gives
+    the order of emission, however the stream was cut into batches and buckets.
     """
 
     rows: pa.RecordBatch

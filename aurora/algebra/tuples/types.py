@@ -123,7 +123,7 @@ def parse_type(text: str) -> pa.DataType:
 def _decimal(precision: int, scale: int, text: str) -> pa.DataType:
     if not 1 <= precision <= MOST_DIGITS or scale > precision:
         raise AuroraError(
-            f"'{text.strip()}': a decimal(p,s) has 1 to {MOST_DIGITS} digits, s of them behind the point, as in "
+            f"'{text.strip()}': a decimal(p,s) has 1 to {MOST_DIGITS} digits, s of them after the point, as in "
             "decimal(10,2)"
         )
     return pa.decimal128(precision, scale)

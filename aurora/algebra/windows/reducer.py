@@ -21,8 +21,8 @@ __all__ = ["Reducer", "WindowFunction"]
 class WindowFunction:
     """A user's window function with one or several results, the paper's Agg(init, incr, final).
 
-    `init()` gives the state of a window that opens, `incr(state, tuples)` takes in the window's tuples, in order,
-    as one Arrow batch, `final(state)` gives a value for each field.
+    `init()` returns the state of a new window, `incr(state, tuples)` adds the window's tuples, in order, as one Arrow
+    batch, and `final(state)` returns a value for each field.
     """
 
     fields: Schema
@@ -53,7 +53,7 @@ class Reducer:
         if isinstance(functions, WindowFunction):
             return cls(schema, (), functions)
         if not functions:
-            raise AuroraError(f'{where}: needs one function or more, for example cnt: "count(*)"')
+            raise AuroraError(f'{where}: needs at least one function, for example cnt: "count(*)"')
         return cls(
             schema,
             tuple(

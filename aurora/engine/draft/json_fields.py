@@ -26,8 +26,8 @@ def read_objects(data: bytes, label: str) -> list[dict[str, Any]]:
     if found:
         return found
     if data.lstrip().startswith(b"["):
-        raise AuroraError(f"{label} is one list: write an object a line, as jq -c '.[]' does")
-    raise AuroraError(f"{label} has no objects, one a line: there is nothing to draft from")
+        raise AuroraError(f"{label} is one list: convert it to an object per line, as with jq -c '.[]'")
+    raise AuroraError(f"{label} has no JSON objects, one per line: there is nothing to draft from")
 
 
 def find_fields(objects: Iterable[dict[str, Any]]) -> tuple[dict[str, pa.DataType], list[str]]:

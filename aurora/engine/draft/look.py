@@ -50,7 +50,7 @@ def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample
     known = list(dict.fromkeys([*network.inputs, *network.boxes, *network.outputs]))
     if port is None and stream.partition(".")[0] not in known and stream not in known:
         raise AuroraError(
-            f"there is no stream {stream}{did_you_mean(stream, known)}; there are {', '.join(known)}"
+            f"there is no stream {stream}{did_you_mean(stream, known)}; the streams are {', '.join(known)}"
         )
     shown = network.stream(str(port) if port is not None else stream)
     output = SHOWN + "_" * sum(name.startswith(SHOWN) for name in network.outputs)
@@ -82,7 +82,7 @@ def _open(
         source, receiver = open_source(name, address, entry.schema, False, folder)
         if receiver is not None:
             raise AuroraError(
-                f"source {name}: a socket or a pipe cannot be shown; put some of it into a file"
+                f"source {name}: a socket or a pipe cannot be shown; save some of it to a file first"
             )
         opened[name] = First(source, sample)
     return opened, tables

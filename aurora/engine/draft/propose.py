@@ -77,9 +77,9 @@ def _comments(sample: Sample, time: _Time) -> str:
     place = sample.address.partition(":")[2].partition("?")[0]
     lines = [f"A first network for {Path(place).name}, drafted from its first {sample.rows.num_rows:,} rows."]
     if time.values is None:
-        lines.append("No field is a time, so the windows go by the time at which rows arrive.")
+        lines.append("No field is a time, so the windows follow the time at which rows arrive.")
     elif _slack(time):
-        lines.append("slack: how late rows came in the sample; what comes later is left out, and counted.")
+        lines.append("slack is how late rows came in the sample; later rows are left out and counted.")
     for name, pattern in sample.patterns.items():
         swapped = swap_days(pattern)
         if swapped is not None and are_read_by(sample.rows.column(name), swapped):

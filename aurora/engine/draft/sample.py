@@ -47,7 +47,7 @@ def look_at(given: str, rows: int = ROWS) -> Sample:
     check_source("file", address)
     text = read_address("file", address)
     if text.kind == "tcp" or text.is_pipe:
-        raise AuroraError(f"{given} cannot be looked at twice; put some of it into a file")
+        raise AuroraError(f"{given} cannot be read twice; save some of it to a file first")
     patterns: dict[str, str] = {}
     left_out: list[str] = []
     if text.kind in ("parquet", "sqlite"):

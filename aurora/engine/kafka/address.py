@@ -133,11 +133,11 @@ def _made(
 
 def _checked(what: str, name: str, value: str) -> tuple[str, str]:
     if name in OURS:
-        raise AuroraError(f"{what}: {name} is not yours to set here; leave kafka.{name} out")
+        raise AuroraError(f"{what}: {name} cannot be set here; leave kafka.{name} out")
     if SECRET.search(name) and not VARIABLE.fullmatch(value):
         raise AuroraError(
-            f"{what}: kafka.{name} is a secret, which a command shows to everybody: put it into a variable of the "
-            f"environment and write kafka.{name}=$VARIABLE (in single quotes, so that the shell leaves it alone)"
+            f"{what}: kafka.{name} is a secret, and others can see the command line: put it into an environment "
+            f"variable and write kafka.{name}=$VARIABLE (in single quotes, so that the shell leaves it alone)"
         )
     return name, value
 

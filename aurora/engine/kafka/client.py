@@ -54,7 +54,7 @@ def _opened(address: KafkaAddress, kind: Any, own: dict[str, Any], heard: list[A
     try:
         return kind(conf)
     except kafka().KafkaException as fault:
-        raise AuroraError(f"{address.label}: {explain(address, fault)}; mend the options") from None
+        raise AuroraError(f"{address.label}: {explain(address, fault)}; correct the options") from None
 
 
 def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -110,7 +110,7 @@ class Reader:
         if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
             raise AuroraError(
                 f"topic {self._address.topic}, partition {part.partition}: the records from offset {part.start} on are "
-                "not kept any more, or never were; keep them for longer (retention.ms), and start over with --fresh"
+                "no longer there; keep records for longer (retention.ms), and start over with --fresh"
             )
         if error.code() in (codes.TOPIC_AUTHORIZATION_FAILED, codes._AUTHENTICATION) or error.fatal():
             raise AuroraError(f"{self._address.label}: {explain(self._address, error)}")

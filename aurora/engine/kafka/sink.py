@@ -60,8 +60,8 @@ class KafkaSink:
     def open(self, note: Note) -> Note:
         if note is not None and note["topic"] != self._address.label:
             raise AuroraError(
-                f"sink {self._name}: the checkpoint is that of a run into {note['topic']}; "
-                "give that again, or start over with --fresh"
+                f"sink {self._name}: the checkpoint belongs to a run into {note['topic']}; "
+                "write to that topic again, or start over with --fresh"
             )
         tracer = self._check_topic()
         if self._address.format == "avro":
@@ -177,8 +177,8 @@ class KafkaSink:
         self._again = found
         if note["rows"] + number == self._written and found != self._mark:
             raise AuroraError(
-                f"sink {self._name}: the rows that were written to {self._address.topic} before the run was killed are "
-                "not those that come now; write to a new topic, and start over with --fresh"
+                f"sink {self._name}: {self._address.topic} does not hold the rows that this run wrote to it; "
+                "write to a new topic, and start over with --fresh"
             )
 
     def _send(self, lines: Lines, first: int, stop: int) -> None:
@@ -218,7 +218,7 @@ class KafkaSink:
                 told = True
                 time.sleep(PAUSE)
         if told:
-            self._tell(f"{self._address.hosts} takes rows again; the run goes on")
+            self._tell(f"{self._address.hosts} takes rows again; the run continues")
         return found
 
     def _judge(self, error: Any) -> None:
@@ -265,7 +265,7 @@ def open_kafka_sink(name: str, text: str, schema: Schema) -> KafkaSink:
     kafka()
     if address.key is not None and address.key not in schema:
         raise AuroraError(
-            f"sink {name}: key={address.key} is no field of the output; its fields are {', '.join(schema.names)}"
+            f"sink {name}: key={address.key} is not a field of the output; its fields are {', '.join(schema.names)}"
         )
     if address.format == "avro":
         schema_of(schema, address.topic, f"sink {name}")

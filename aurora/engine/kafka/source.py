@@ -196,7 +196,7 @@ def _check_fields(name: str, address: KafkaAddress, schema: Schema) -> None:
     for option, field in (("key", address.key), ("timestamp", address.timestamp)):
         if field is not None and field not in schema:
             raise AuroraError(
-                f"source {name}: {option}={field} is no field of the input; its fields are {', '.join(schema.names)}"
+                f"source {name}: {option}={field} is not a field of the input; its fields are {', '.join(schema.names)}"
             )
     if address.timestamp is not None and str(schema[address.timestamp]) not in TIMES:
         raise AuroraError(
@@ -209,7 +209,7 @@ def _check_fields(name: str, address: KafkaAddress, schema: Schema) -> None:
         )
     if not set(schema.names) - {address.key, address.timestamp}:
         raise AuroraError(
-            f"source {name}: no field of the input is one of the values; declare one that they have"
+            f"source {name}: the input has no field for the values of the records; declare at least one"
         )
     if address.format == "csv":
         check_flat(schema, f"source {name}")

@@ -88,8 +88,8 @@ class Topic:
         if now - self._missing_since < GONE_AFTER:
             return Unreachable("the topic is not there yet")
         return AuroraError(
-            f"topic {self._address.topic} is gone from {self._address.hosts}, deleted while it was read; what came "
-            "before is done; to read a new topic of that name, start over with --fresh"
+            f"topic {self._address.topic} was deleted from {self._address.hosts} while it was read; everything before "
+            "that is processed; to read a new topic of that name, start over with --fresh"
         )
 
     def _fault(self, fault: Any) -> Exception:

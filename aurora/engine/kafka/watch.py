@@ -41,7 +41,7 @@ class BrokerWatch(threading.Thread):
             except AuroraError:
                 return  # The run itself comes upon it, and tells.
             if missed >= MISSED:
-                tell(f"input {self._input}: {self._address.hosts} answers again; the run goes on")
+                tell(f"input {self._input}: {self._address.hosts} answers again; the run continues")
             missed = 0
 
     def stop(self) -> None:

@@ -56,7 +56,9 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     if whole and os.path.exists(path) and not os.path.isfile(path):
         raise AuroraError(f"sink {name}: {path} is not a plain file; choose another path")
     if not whole and os.path.exists(path) and not os.path.isdir(path):
-        raise AuroraError(f"sink {name}: {path} is a file; a folder of parts needs another name")
+        raise AuroraError(
+            f"sink {name}: {path} is a file, and this sink writes a folder of parts; choose another name"
+        )
     if not whole:
         return PartSink(path, kind)
     if kind == "csv":

@@ -35,9 +35,9 @@ def to_json(rows: pa.RecordBatch) -> bytes:
 
 
 def json_lines(rows: pa.RecordBatch, digits: int | None = None, nulls: bool = True) -> bytes:
-    """An object a line; times with so many digits behind the point (as many as needed if None).
+    """Rows as JSON, one object per line; times with so many digits after the point (None: as many as needed).
 
-    Without `nulls` a field that is null is left out; what is inside a struct stays.
+    Without `nulls`, fields that are null are left out, but not those inside a struct.
     """
     return b"".join(_lines(_objects(part, digits, nulls), "") for part in _slices(rows))
 

@@ -14,24 +14,24 @@ Note = Any
 
 @runtime_checkable
 class Sink(Protocol):
-    """What a network may write to; one of your own is given to `run` as an object.
+    """What a network may write to. Pass a sink of your own to `run` as an object.
 
-    A batch counts only once its note is on disk: what a killed run wrote behind the last note, `open` takes back. One
-    method more is free to have: `publish(note)`, called when the batch of a note counts.
+    A batch counts only once its note is on disk: `open` undoes what a killed run wrote after the last note. A sink may
+    have one more method, `publish(note)`, which is called when the batch of a note counts.
     """
 
     @property
     def place(self) -> str | None:
-        """The real path of the file that it writes, so that no other run or sink does; None if it writes none.
+        """The real path of the file that it writes, so that no other run or sink writes there; None if it writes none.
 
-        That of a folder ends in a slash.
+        The path of a folder ends in a slash.
         """
         ...
 
     def open(self, note: Note) -> Note:
-        """Before the first batch of a run: takes back what came after `note`, or begins anew if it is None.
+        """Before the first batch of a run: undoes what came after `note`, or starts over if it is None.
 
-        Gives the note to go on from; doing it twice does no harm.
+        Returns the note to continue from. Calling it twice does no harm.
         """
         ...
 
@@ -40,11 +40,11 @@ class Sink(Protocol):
         ...
 
     def sync(self) -> None:
-        """Makes what was delivered survive a power cut; the note is written behind it."""
+        """Makes sure that what was delivered survives a power cut; the note is written afterwards."""
         ...
 
     def finish(self) -> None:
-        """Behind the last batch of a run: nothing stays that is not part of the result."""
+        """After the last batch of a run: removes everything that is not part of the result."""
         ...
 
 

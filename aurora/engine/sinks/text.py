@@ -28,10 +28,10 @@ LOOKED_AT = 4096
 
 @dataclass(frozen=True)
 class TextSink:
-    """Its note is the size of the file, and a mark of its last bytes by which it is known again.
+    """A file of lines. Its note is the size of the file and a checksum of its last bytes.
 
-    With `in_tasks` the lines are made where the rows are, in other processes, if these have them in order. Outputs
-    whose sinks are all `shared` may have one path: each batch has the rows of one output after the other.
+    With `in_tasks`, Spark's workers make the lines, if they have the rows in order. Several outputs may share one path
+    if all their sinks are `shared`: each batch then has the rows of one output after the other.
     """
 
     path: str
@@ -67,7 +67,7 @@ class TextSink:
             file.seek(note["bytes"])
             if _mark(file) != note["mark"]:
                 raise AuroraError(
-                    f"{path} is not what the checkpoint tells of: something else has written it; "
+                    f"{path} is not the file that the checkpoint describes: something else has written to it; "
                     "restore it, or start over with --fresh"
                 )
             file.truncate(note["bytes"])

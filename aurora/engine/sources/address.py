@@ -89,7 +89,9 @@ def open_source(
         return address.wrap(source), receiver
     if isinstance(address, Memory):
         if address.schema != schema:
-            raise AuroraError(f"source {name}: has ({address.schema}), the input has ({schema})")
+            raise AuroraError(
+                f"source {name} has the schema ({address.schema}), but the input has ({schema})"
+            )
         return store_if_large(address, notes / f"{name}.arrow"), None
     if isinstance(address, Source):
         return address, None
@@ -163,7 +165,7 @@ def read_table(name: str, address: object, schema: Schema, most: int = 1 << 62) 
             size += batch.nbytes
             if size > most:
                 raise AuroraError(
-                    f"table {name} has more than {most / 1e6:,.0f} MB, and every task gets a table whole: leave out "
+                    f"table {name} has more than {most / 1e6:,.0f} MB, and every task needs a copy of it: leave out "
                     "fields or rows that no box needs, or make it a stored set with a key"
                 )
     return pa.concat_batches(batches)

@@ -34,7 +34,7 @@ def read_encoding(name: str, given: str) -> str:
             f"source {name}: there is no encoding '{given}'{hint}; the usual ones are {', '.join(USUAL)}"
         ) from None
     raise AuroraError(
-        f"source {name}: text in {given} cannot be cut into records; write it anew with iconv -f {given} -t utf-8"
+        f"source {name}: text in {given} cannot be split into records; convert it with iconv -f {given} -t utf-8"
     )
 
 

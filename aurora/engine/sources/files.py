@@ -27,7 +27,7 @@ PASSED = "passed"
 
 def _changed(path: str) -> AuroraError:
     return AuroraError(
-        f"{path} was replaced, changed or removed while a batch of it was under way, which cannot be read again; "
+        f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be repeated; "
         "put the old one back, or start over with --fresh"
     )
 
@@ -96,7 +96,7 @@ class LineFiles:
         if not self._is_copied(path):
             return FileText.of(path)
         if self.unpacked is None:
-            raise AuroraError(f"{path} is packed, and there is no folder in which to unpack it")
+            raise AuroraError(f"{path} is compressed, and there is no folder in which to unpack it")
         copy = unpack(path, self.unpacked, self.encoding if is_wide(self.encoding) else None)
         return FileText(copy, os.path.basename(path))
 
@@ -168,8 +168,8 @@ class LineFiles:
         text = FileText.of(self.path)
         if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
             notice = (
-                f"{text.label} was replaced or became shorter: reading starts over at its beginning; what came into "
-                f"the old file after line {cursor['line']} was not read"
+                f"{text.label} was replaced or became shorter: it is read again from the beginning; lines added to "
+                f"the old file after line {cursor['line']} were not read"
             )
             cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)
             noticed(cursor, notice)

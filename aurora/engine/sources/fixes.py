@@ -37,17 +37,17 @@ def nothing_fits(portion: Portion, label: str, schema: Schema, csv: Csv | None, 
 def _fix(rejects: Sequence[Reject], schema: Schema, csv: Csv | None, start: bytes) -> str:
     packed = packed_as(start)
     if packed is not None:
-        return f"the file is packed: let its name end in {packed}"
+        return f"the file is compressed: give it a name that ends in {packed}"
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "add ?encoding=utf-16" if csv else "write it anew in UTF-8"
+        return "add ?encoding=utf-16" if csv else "convert it to UTF-8"
     reason, text = rejects[0].reason, rejects[0].text
     if csv is None:
         if reason == NO_OBJECT:
             begins_list = start.lstrip().startswith(b"[")
             return (
-                "the file is one list: write an object a line, as jq -c '.[]' does"
+                "the file is one list: convert it to an object per line, as with jq -c '.[]'"
                 if begins_list
-                else "json: reads an object a line; for other text write csv:"
+                else "json: reads one object per line; for other text write csv:"
             )
         return _fix_value(rejects, schema, csv)
     if text.lstrip().startswith("{"):
@@ -63,7 +63,7 @@ def _fix_width(text: str, schema: Schema, csv: Csv) -> str:
     for delimiter, name in DELIMITERS.items():
         if delimiter != csv.delimiter and len(Csv(delimiter).cells(text.encode())) == len(schema):
             return f"add ?delimiter={name}"
-    return f"let the schema, or a header, name every column; the schema has {', '.join(schema.names)}"
+    return f"name every column in the schema or in a header; the schema has {', '.join(schema.names)}"
 
 
 def _fix_value(rejects: Sequence[Reject], schema: Schema, csv: Csv | None) -> str:

@@ -45,7 +45,7 @@ def header_hint(record: bytes, schema: Schema, csv: Csv) -> str:
     names = _names(record, csv)
     if names is None or not _all_words(names):
         return ""
-    return f"; if line 1 is a header, let it name all fields: {', '.join(schema.names)}"
+    return f"; if line 1 is a header, it must name all fields: {', '.join(schema.names)}"
 
 
 def _names(record: bytes, csv: Csv) -> list[str] | None:

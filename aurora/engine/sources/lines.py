@@ -78,7 +78,9 @@ def check_flat(schema: Schema, label: str) -> None:
     for name in schema.names:
         if is_nested(schema[name]):
             what = "structs" if is_struct(schema[name]) else "arrays"
-            raise AuroraError(f"{label}: CSV holds no {what}, and {name} is one; use JSON or Parquet")
+            raise AuroraError(
+                f"{label}: CSV cannot hold {what}, and field {name} is one; use JSON or Parquet"
+            )
 
 
 def read_head(
@@ -130,7 +132,7 @@ class LinePiece:
     def read(self, schema: Schema) -> Portion:
         data = self.text.read(self.start, self.stop)
         if len(data) != self.stop - self.start:
-            raise AuroraError(f"{self.text.label} became shorter while it was read; start anew with --fresh")
+            raise AuroraError(f"{self.text.label} became shorter while it was read; start over with --fresh")
         csv = self.form.csv
         if csv is not None:
             # A line of CSV is read whole: where a cell is missing shows only from the others.

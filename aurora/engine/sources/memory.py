@@ -28,7 +28,7 @@ class _MemoryPiece:
 
 @dataclass(frozen=True)
 class Memory:
-    """Rows, or with `moments` a virtual clock: (milliseconds, rows that have come by then), one batch each."""
+    """Rows in memory; with `moments` a virtual clock: (milliseconds, rows that arrived by then), one batch each."""
 
     schema: Schema
     rows: pa.RecordBatch
@@ -46,7 +46,7 @@ class Memory:
     def timed(
         cls, schema: str | Schema, moments: Sequence[tuple[int, Sequence[Mapping[str, Any]]]]
     ) -> "Memory":
-        """Rows that come at given milliseconds of a virtual clock."""
+        """Rows that arrive at given milliseconds of a virtual clock."""
         source = cls.of(schema, [row for _, rows in moments for row in rows])
         ends = np.cumsum([len(rows) for _, rows in moments]).tolist()
         return cls(

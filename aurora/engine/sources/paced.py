@@ -38,9 +38,9 @@ class Wrapping(Protocol):
 
 @dataclass(frozen=True)
 class Paced:
-    """What an address or a source gives, so many rows a second from the first question on.
+    """The rows of an address or a source at a fixed rate, so many per second.
 
-    `wait=False` gives them at once, with the times at which they were due.
+    `wait=False` delivers them at once, with the times at which they were due.
     """
 
     address: object

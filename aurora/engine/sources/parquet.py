@@ -159,7 +159,7 @@ def _mark_end(path: str) -> int:
 
 def _changed(path: str) -> AuroraError:
     return AuroraError(
-        f"{path} was replaced, changed or removed while a batch of it was under way, which cannot be read again; "
+        f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be repeated; "
         "put the old one back, or start over with --fresh"
     )
 

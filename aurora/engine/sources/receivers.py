@@ -80,13 +80,15 @@ class Receiver(threading.Thread):
                 self.spool.append(data)
             except OSError as fault:
                 self._give_up(
-                    f"{self.label}: what comes cannot be kept in {self.spool.folder}: {fault.strerror}"
+                    f"{self.label}: what arrives cannot be stored in {self.spool.folder}: {fault.strerror}"
                 )
                 return
 
     def _give_up(self, reason: str) -> None:
         if not self._stopped.is_set():
-            self.fault = f"{reason}; what came before it has been read; the same command goes on from there"
+            self.fault = (
+                f"{reason}; everything before that has been read; the same command continues from there"
+            )
             with contextlib.suppress(OSError):
                 self.spool.give_up(self.fault)
 

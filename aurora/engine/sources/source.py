@@ -51,10 +51,10 @@ class Reject:
 
 @dataclass(frozen=True)
 class Portion:
-    """Rows that were read, the number of each among the rows of its source, and what could not be read.
+    """Rows that were read, the number of each row in its source, and the rows that could not be read.
 
-    `arrived` says when each row came, in milliseconds since 1970; unless given, it is when its batch began. `order` is
-    the place of each among the rows of all inputs in its batch; unless given, the inputs take turns.
+    `arrived` says when each row arrived, in milliseconds since 1970; the default is the start of its batch. `order` is
+    the position of each row among the rows of all inputs in its batch; by default, the inputs take turns.
     """
 
     rows: pa.RecordBatch
@@ -81,13 +81,13 @@ class SkippingPiece(Piece, Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """What a network may read from; one of your own is given to `run` as an object.
+    """What a network may read from. Pass a source of your own to `run` as an object.
 
-    It may have more methods: `identity() -> str`, what tells it from other sources, so that a run does not go on
-    with another one; `forget(cursor)`, called when nothing before that place will be asked for again;
-    `waiting(cursor) -> int`, how many rows there are behind that place by now, about. And it may have attributes:
-    `keeps`: its rows, though they come while the network runs, lie where they are until they are read, as those of a
-    file do, so load is not shed from it; and `skips`, if its pieces can pass over rows (`SkippingPiece`).
+    It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
+    with another one; `forget(cursor)` is called when nothing before that position will be read again;
+    `waiting(cursor) -> int` is about how many rows there are after that position by now. It may have two attributes:
+    `keeps`, if its rows wait at the source until they are read, as those of a file do, so that load is never shed
+    from it; and `skips`, if its pieces can skip rows (`SkippingPiece`).
     """
 
     @property
@@ -98,15 +98,15 @@ class Source(Protocol):
     def begin(self) -> Cursor: ...
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        """The place at most `rows` rows further, as far as there are rows by now."""
+        """The position at most `rows` rows further, as far as there are rows by now."""
         ...
 
     def finished(self, cursor: Cursor) -> bool:
-        """Whether no row will ever come after this place."""
+        """Whether no row will ever come after this position."""
         ...
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
-        """About `number` pieces that together are what lies between the places."""
+        """About `number` pieces that together cover the rows between the two positions."""
         ...
 
 

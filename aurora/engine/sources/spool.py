@@ -52,7 +52,7 @@ class SpoolText:
         segments = _segments(self.folder)
         if start < stop and segments and start < segments[0]:
             raise AuroraError(
-                f"{self.label}: lines of a batch that must be read again are not kept any more; start anew with --fresh"
+                f"{self.label}: lines that a repeated batch needs are no longer stored; start over with --fresh"
             )
         for first, after in zip(segments, [*segments[1:], stop], strict=True):
             if first < stop and (start < after or first == segments[-1]):

@@ -131,7 +131,7 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
             yield database
     except sqlite3.DatabaseError as fault:
-        raise AuroraError(f"cannot read {path}: {fault}; give a database of SQLite") from None
+        raise AuroraError(f"cannot read {path}: {fault}; give an SQLite database") from None
 
 
 def _has_rowids(database: sqlite3.Connection, table: str, kind: str) -> bool:
@@ -155,7 +155,7 @@ def _between(after: int | None, last: int | None) -> tuple[str, tuple[int, ...]]
 
 def _changed(path: str) -> AuroraError:
     return AuroraError(
-        f"{path} was changed while a batch of it was under way, which cannot be read again; "
+        f"{path} was changed while a batch was reading it, and the batch cannot be repeated; "
         "put the old one back, or start over with --fresh"
     )
 

@@ -32,7 +32,9 @@ KILLED = (
 )
 # What Java says of a pipe or socket whose other end is gone; where no Python spoke, that end was a worker.
 LOST = re.compile(r"\b(?:Connection reset|Broken pipe)\b")
-SILENT = "a Python worker of Spark's ended without a word: it crashed, or was killed for want of memory"
+SILENT = (
+    "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short"
+)
 
 
 def tell_fault(fault: Any) -> str:

@@ -21,17 +21,17 @@ def settle_spark(folder: Path, batch: int | None) -> None:
     planned, done = _numbers(folder / "offsets"), _numbers(folder / "commits")
     if batch is None:
         if planned or done:
-            raise _broken(folder, "has batches, but the note of what was written is missing")
+            raise _broken(folder, "has batches, but the record of what was written is missing")
         shutil.rmtree(folder)
     elif max(done, default=-1) > batch:
-        raise _broken(folder, f"is at batch {max(done)}, what was written at {batch}")
+        raise _broken(folder, f"is at batch {max(done)}, but only batch {batch} was written")
     elif batch < 0:
         # Spark refuses to begin where anything lies, and nothing of this was written anywhere.
         shutil.rmtree(folder)
     else:
         _remove_torn(folder, batch)
         if max(_numbers(folder / "offsets"), default=-1) < batch:
-            raise _broken(folder, f"has not come to batch {batch}, which was written")
+            raise _broken(folder, f"has not reached batch {batch}, which was already written")
 
 
 def _remove_torn(folder: Path, batch: int) -> None:

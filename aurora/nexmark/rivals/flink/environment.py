@@ -43,7 +43,7 @@ def _do(command: list[str]) -> None:
         errors = [line for line in lines if line.startswith("ERROR")] or lines or ["no reason given"]
         raise AuroraError(
             f"Flink {VERSION} cannot be installed ({errors[-1].strip()[:200]}): "
-            "it comes from PyPI and wants Python 3.9 to 3.12; mend that, or leave flink out of --systems"
+            "it comes from PyPI and wants Python 3.9 to 3.12; install that, or leave flink out of --systems"
         )
 
 
