@@ -18,7 +18,8 @@ class Settings:
     `home` is a folder for all that belongs to the run; the run can then be talked to while it lasts. Unless `defer` is
     off, outputs there that lose little by waiting, as their graphs say, wait while others are late. Unless `shed` is
     off, tuples of live inputs are left out under overload where graphs say what that costs.
-    Unless `optimise` is off, boxes change places while it runs, where that costs less.
+    Unless `optimise` is off, boxes change places while it runs, where that costs less. With `metrics`, a port or
+    HOST:PORT, its figures are served there for Prometheus.
     """
 
     master: str | None = None
@@ -35,6 +36,7 @@ class Settings:
     defer: bool = True
     shed: bool = True
     optimise: bool = True
+    metrics: str | None = None
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:
