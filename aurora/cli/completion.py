@@ -22,9 +22,9 @@ def completion(
     \b
     Examples:
       aurora completion bash > ~/.local/share/bash-completion/completions/aurora
-      aurora completion zsh > ~/.zfunc/_aurora     # with fpath+=~/.zfunc in .zshrc
+      aurora completion zsh > ~/.zfunc/_aurora   # a folder of your fpath
       aurora completion fish > ~/.config/fish/completions/aurora.fish
-      source <(aurora completion bash)             # for this shell alone
+      source <(aurora completion bash)           # for this shell alone
     """
     if shell not in WRITERS:
         raise AuroraError(f"there is no completion for {shell}: write {', '.join(WRITERS)}")
@@ -162,7 +162,11 @@ end
 
 def _quoted(text: str) -> str:
     """As one word, for any of the shells."""
-    return "'" + text.replace("\\", "").replace("'", "’").replace("[", "(").replace("]", ")") + "'"
+    return (
+        "'"
+        + text.replace("\\", "").replace("`", "").replace("'", "’").replace("[", "(").replace("]", ")")
+        + "'"
+    )
 
 
 WRITERS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

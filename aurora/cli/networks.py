@@ -116,15 +116,16 @@ def run_network(
       aurora run border.yaml --source 'reports=csv:r.csv.gz?delimiter=;' \\
                              --sink alarms=console
       aurora run border.yaml --source reports=json:logs/ --sink alarms=parquet:out
-      aurora run border.yaml --source reports=parquet:r.parquet --sink alarms=json:out
+      aurora run border.yaml --source reports=parquet:r.parquet \\
+                             --sink alarms=json:out.jsonl
       aurora run border.yaml --source 'reports=sqlite:r.db?table=reports' \\
                              --sink alarms=console
       tail -f r.csv | aurora run border.yaml --source reports=csv:- \\
                              --sink alarms=console
       aurora run border.yaml --source reports=tcp:127.0.0.1:9000 --home watch \\
                              --sink alarms=csv:out.csv --metrics 9464
-      aurora run border.yaml --source reports=kafka:127.0.0.1:9092/reports --follow \\
-                             --sink alarms=kafka:127.0.0.1:9092/alarms
+      aurora run border.yaml --source reports=kafka:127.0.0.1:9092/reports \\
+                             --sink alarms=kafka:127.0.0.1:9092/alarms --follow
     """
     from aurora.cli.progress import RunWatch
     from aurora.cli.summary import nothing_was_read, summarise, tell_stopped

@@ -36,7 +36,7 @@ def compare(
     \b
     Examples:
       aurora nexmark compare --queries q1,q5 --events 1000000 --out comparison
-      aurora nexmark compare --systems aurora,spark --data auctions --out comparison
+      aurora nexmark compare --systems aurora,spark --data auctions --out compared
     """
     # Loaded for a comparison alone: DuckDB and the plots take their time.
     from aurora.nexmark import compare as comparing

@@ -85,19 +85,21 @@ def _tell_left_out(left_out: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
     for box, reasons in left_out.items():
         for reason, number in reasons.items():
             told = count(number, "tuple", "tuples")
-            name = _cut(box, 40)
-            yield (
-                f"load was shed: {told} of {name}"
-                if reason == SHED
-                else f"box {name} left out {told}: {reason}"
+            line = (
+                f"load was shed: {told} of {{}}" if reason == SHED else f"box {{}} left out {told}: {reason}"
             )
+            yield line.format(_cut(box, max(_width() - len(line) + len("{}"), NUMBER)))
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def _table(title: str, rows: Mapping[str, int]) -> Iterable[str]:
     """A name and a number in each line, none wider than the terminal."""
     if not rows:
         return
-    room = max(shutil.get_terminal_size().columns - NUMBER, NUMBER)
+    room = max(_width() - NUMBER, NUMBER)
     names = [_cut(name, room) for name in rows]
     numbers = [f"{number:,}" for number in rows.values()]
     wide, most = max(map(len, (title, *names))), max(map(len, ("rows", *numbers)))

@@ -60,6 +60,9 @@ _handler = _Lines()
 def listen() -> Iterator[None]:
     """As long as it lasts, what is told comes out on stderr."""
     root, before = logging.getLogger(), LOGGER.level
+    if _handler in root.handlers:
+        yield
+        return
     root.addHandler(_handler)
     LOGGER.setLevel(logging.INFO)
     _handler.json = False
@@ -94,8 +97,9 @@ def with_choice(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def called(*arguments: Any, log: str | None = None, quiet: bool = False, **options: Any) -> Any:
-        choose(log, quiet)
-        return function(*arguments, **options)
+        with listen():
+            choose(log, quiet)
+            return function(*arguments, **options)
 
     more = (("log", None, Log), ("quiet", False, Quiet))
     own = [

@@ -37,11 +37,11 @@ class BatchTimes:
 def describe_metrics(status: Mapping[str, Any], times: BatchTimes, labels: Mapping[str, str]) -> str:
     """What `aurora status --json` has, as text; what is not known is left out. `labels` say what this is.
 
-    >>> text = describe_metrics({"state": "running", "batch": 3}, BatchTimes(), {"network": 'a "b"'})
-    >>> print("\\n".join(line for line in text.splitlines() if "batches" in line or "info" in line))
+    >>> text = describe_metrics({"state": "running", "batch": 3}, BatchTimes(), {"network": "border"})
+    >>> print("\\n".join(line for line in text.splitlines() if "aurora_batches" in line or "_info" in line))
     # HELP aurora_info What runs here; the value is always 1.
     # TYPE aurora_info gauge
-    aurora_info{network="a \\\\"b\\\\""} 1
+    aurora_info{network="border"} 1
     # HELP aurora_batches_total Batches since the beginning, those of earlier runs included.
     # TYPE aurora_batches_total counter
     aurora_batches_total 3
