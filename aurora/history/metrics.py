@@ -66,7 +66,7 @@ def _all(
     yield (
         "aurora_state",
         "gauge",
-        "1 for the state in which the network is.",
+        "The state of the network: 1 for the one in which it is.",
         [({"state": each}, int(each == state)) for each in STATES],
     )
     for name, kind, text, key in (
