@@ -20,6 +20,7 @@ from aurora import __version__
 from aurora.cli.interrupts import INTERRUPTED, close_output
 from aurora.cli.telling import tell_fault, warn, with_choice
 from aurora.errors import AuroraError
+from aurora.extras import explain_missing
 
 __all__ = ["app", "call"]
 
@@ -71,9 +72,10 @@ def call() -> int:
 
 
 class Commands(TyperGroup):
-    """A group whose commands are loaded when they are called."""
+    """A group whose commands are loaded when they are called; `extra` is what all of them may need."""
 
     places: dict[str, str]
+    extra: str | None = None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*self.places, *super().list_commands(ctx)]
@@ -104,6 +106,10 @@ class Commands(TyperGroup):
             raise Interrupted from None
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
+        except ImportError as fault:
+            if (missing := explain_missing(fault, self.extra)) is not None:
+                raise missing from None
+            raise
 
 
 def tell_misuse(fault: Misused) -> str:
@@ -122,10 +128,12 @@ class _All(Commands):
 
 class _LinearRoad(Commands):
     places = LINEAR_ROAD
+    extra = "benchmarks"
 
 
 class _Nexmark(Commands):
     places = NEXMARK
+    extra = "benchmarks"
 
 
 def _load(name: str, place: str) -> TyperCommand:
