@@ -43,8 +43,9 @@ class _Lines(logging.Handler):
     json = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        # Other packages are heard as they would be without this.
-        if not record.name.startswith(LOGGER.name) and record.levelno < logging.WARNING:
+        # Other packages are heard as they would be without this: py4j, whose faults are raised as well, is not.
+        others = not record.name.startswith(LOGGER.name)
+        if others and (record.levelno < logging.WARNING or record.name.startswith("py4j")):
             return
         try:
             print(_json(record) if self.json else _plain(record), file=sys.stderr, flush=True)

@@ -43,8 +43,9 @@ def test_json_is_all_that_comes(capsys: pytest.CaptureFixture[str]) -> None:
         choose("json", False)
         warnings.simplefilter("always")
         all_levels()
-        logging.getLogger("py4j").warning("from %s", "below")
-        logging.getLogger("py4j").info("chatter")
+        logging.getLogger("others").warning("from %s", "below")
+        logging.getLogger("others").info("chatter")
+        logging.getLogger("py4j.java_gateway").error("raised as well")
         warnings.warn("an old name", DeprecationWarning, stacklevel=1)
         tell("two\nlines", path=b"x")
     found = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
@@ -56,7 +57,7 @@ def test_json_is_all_that_comes(capsys: pytest.CaptureFixture[str]) -> None:
         ("error", "error", "a fault"),
         ("warning", "log", "from below"),
     ]
-    assert found[0]["rows"] == 2 and found[4]["logger"] == "py4j"
+    assert found[0]["rows"] == 2 and found[4]["logger"] == "others"
     assert "an old name" in found[5]["message"] and found[6]["message"] == "two"
     assert len(found) == 7
 
