@@ -134,7 +134,10 @@ class RunWatch:
             )
         else:
             tell(standing.line(), "batch", logging.DEBUG, **asdict(standing))
-            if not report.end:
+            if report.end:
+                # The summary is next.
+                self._over.set()
+            else:
                 self.look()
 
     def store(self, name: str, rows: int) -> None:
