@@ -25,6 +25,7 @@ STARTS_SPARK = (
     "tests/engine/test_session.py::test_the_users_session_is_left_alone",
     "tests/cli/test_networks.py::test_the_installed_command",
     "tests/test_adaptation_docs.py::test_the_page",
+    "tests/test_package.py::test_a_newcomer_follows",
 )
 # A receiver whose connection has ended keeps its socket until it is stopped, which these tests do not do; and
 # tests.engine.processes leaves the logs of its processes open.

@@ -11,7 +11,7 @@ import aurora
 ROOT = Path(aurora.__file__).parent
 ROOMS = ("algebra", "network", "engine", "adapt", "history", "linear_road", "nexmark", "studio", "cli")
 
-# What each room may import; `errors` and `cache` are open to all.
+# What each room may import; `errors`, `extras` and `cache` are open to all.
 ALLOWED: dict[str, set[str]] = {
     "algebra": {"algebra"},
     "network": {"algebra", "network"},
@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "nexmark": {"nexmark"},
     "cli": set(ROOMS),
 }
-OPEN = {"aurora.errors", "aurora.cache"}
+OPEN = {"aurora.errors", "aurora.extras", "aurora.cache"}
 # The benchmarks are users like any other: the names of the package itself, and Spark's session.
 PUBLIC = {"aurora", "aurora.engine.spark.session"}
 

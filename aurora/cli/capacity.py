@@ -3,25 +3,22 @@
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aurora.adapt.capacity import Capacity, check_rates, plan_capacity
-from aurora.adapt.figures import Figures
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import stoppable
 from aurora.cli.networks import NetworkFile
-from aurora.cli.progress import RunWatch
 from aurora.engine.settings import cores_of
 from aurora.errors import AuroraError
-from aurora.history.catalog import read_figures
-from aurora.history.home import Home
-from aurora.history.sampling import measure_sample
-from aurora.network.network import Network
-from aurora.network.text import read_network
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aurora.adapt.capacity import Capacity
+    from aurora.adapt.figures import Figures
+    from aurora.network.network import Network
 
 __all__ = ["capacity"]
 
@@ -57,8 +54,17 @@ def capacity(
     What a tuple costs is taken from the home of a network that runs or has run, or measured on a sample of its input,
     best half a minute of it. The exit status is 1 where the network does not fit.
 
-    Example: aurora capacity border.yaml --rate reports=50000 --sample reports=csv:reports.csv
+    \b
+    Examples:
+      aurora capacity border.yaml --rate reports=50000 --home border-home
+      aurora capacity border.yaml --rate reports=50000 --cores 8 \\
+                                  --sample reports=csv:reports.csv
     """
+    from aurora.adapt.capacity import check_rates, plan_capacity
+    from aurora.history.catalog import read_figures
+    from aurora.history.home import Home
+    from aurora.network.text import read_network
+
     read = read_network(network).checked()
     if not 0 < headroom <= 1:
         raise AuroraError(f"--headroom {headroom:g}: write a share above 0 and up to 1, for example 0.8")
@@ -82,9 +88,12 @@ def capacity(
         raise typer.Exit(1)
 
 
-def _measure(network: Network, sample: dict[str, str]) -> Figures:
+def _measure(network: "Network", sample: dict[str, str]) -> "Figures":
+    from aurora.cli.progress import RunWatch
+    from aurora.history.sampling import measure_sample
+
     with stoppable() as stop:
-        with RunWatch() as watch:
+        with RunWatch(list(network.outputs)) as watch:
             figures = measure_sample(network, sample, watch=watch, stop=stop)
         if stop.is_set():
             raise KeyboardInterrupt
@@ -98,7 +107,7 @@ def _number(name: str, text: str) -> float:
         raise AuroraError(f"--rate {name}={text}: write a number of rows a second") from None
 
 
-def _describe(found: Capacity, figures: Figures) -> dict[str, Any]:
+def _describe(found: "Capacity", figures: "Figures") -> dict[str, Any]:
     return {
         "fits": found.fits,
         "needed": found.needed,
@@ -118,7 +127,10 @@ def _describe(found: Capacity, figures: Figures) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _show(found: Capacity, figures: Figures) -> None:
+def _show(found: "Capacity", figures: "Figures") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console(soft_wrap=True, highlight=False)
     table = Table("part", box=None, pad_edge=False)
     for column in ("a second", "us each", "cores"):
@@ -145,7 +157,7 @@ def _show(found: Capacity, figures: Figures) -> None:
         console.print(f"measured in batches of {rows}: a row of a long batch costs less")
 
 
-def _show_shedding(found: Capacity, console: Console) -> None:
+def _show_shedding(found: "Capacity", console: "Console") -> None:
     """What the graphs allow; without graphs nothing is ever shed."""
     shedding = found.shedding
     if not shedding.shares:

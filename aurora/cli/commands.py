@@ -1,10 +1,13 @@
-"""The commands, by name: the module of a command is loaded when it is called, so that help comes at once."""
+"""The commands, by name: the module of a command is loaded when it is called, so that help comes at once.
+
+For the same reason these modules import what they work with inside their functions.
+"""
 
 import ast
 import inspect
+import sys
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +16,13 @@ import typer
 from typer import TyperException as Misused
 from typer.core import TyperCommand, TyperGroup
 
-from aurora.cli.interrupts import close_output
+from aurora import __version__
+from aurora.cli.interrupts import INTERRUPTED, close_output
+from aurora.cli.telling import tell_fault, warn, with_choice
+from aurora.errors import AuroraError
+from aurora.extras import explain_missing
 
-__all__ = ["Interrupted", "Misused", "app", "tell_misuse"]
+__all__ = ["app", "call"]
 
 # Where the function of each command is.
 NETWORKS = {
@@ -30,6 +37,7 @@ NETWORKS = {
         for name in ("status", "pause", "resume", "step", "stop", "attach", "detach", "peek")
     },
     "prepare": "aurora.cli.prepare:prepare_machine",
+    "completion": "aurora.cli.completion:completion",
 }
 LINEAR_ROAD = {
     name: f"aurora.cli.linear_road_{name}:{name}"
@@ -44,10 +52,30 @@ class Interrupted(Exception):
     """Ctrl-C, past the parser of the command line, which would end without a word."""
 
 
+def call() -> int:
+    """Does what the words of the command line say; gives the status to end with."""
+    try:
+        status = app(standalone_mode=False, prog_name="aurora")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return close_output()
+    except AuroraError as fault:
+        tell_fault(str(fault))
+        return 1
+    except Misused as fault:
+        print(tell_misuse(fault), file=sys.stderr)
+        return fault.exit_code
+    except Interrupted:
+        warn("stopped", "stopped")
+        return INTERRUPTED
+    return status if isinstance(status, int) else 0
+
+
 class Commands(TyperGroup):
-    """A group whose commands are loaded when they are called."""
+    """A group whose commands are loaded when they are called; `extra` is what all of them may need."""
 
     places: dict[str, str]
+    extra: str | None = None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*self.places, *super().list_commands(ctx)]
@@ -78,6 +106,10 @@ class Commands(TyperGroup):
             raise Interrupted from None
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
+        except ImportError as fault:
+            if (missing := explain_missing(fault, self.extra)) is not None:
+                raise missing from None
+            raise
 
 
 def tell_misuse(fault: Misused) -> str:
@@ -96,16 +128,18 @@ class _All(Commands):
 
 class _LinearRoad(Commands):
     places = LINEAR_ROAD
+    extra = "benchmarks"
 
 
 class _Nexmark(Commands):
     places = NEXMARK
+    extra = "benchmarks"
 
 
 def _load(name: str, place: str) -> TyperCommand:
     module, _, function = place.partition(":")
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name)(getattr(import_module(module), function))
+    single.command(name)(with_choice(getattr(import_module(module), function)))
     command = typer.main.get_command(single)
     assert isinstance(command, TyperCommand)
     return command
@@ -113,7 +147,7 @@ def _load(name: str, place: str) -> TyperCommand:
 
 @cache
 def _summary(place: str) -> str:
-    """The first sentence of a command's docstring, read without loading what the command needs."""
+    """The first sentence of a command's docstring, read without loading the command."""
     module, _, name = place.partition(":")
     found = find_spec(module)
     assert found is not None and found.origin is not None
@@ -134,24 +168,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(
-    typer.Typer(
-        cls=_LinearRoad, no_args_is_help=True, help="The Linear Road benchmark, from traffic to rating."
-    ),
+    typer.Typer(cls=_LinearRoad, no_args_is_help=True, help="Run the Linear Road benchmark."),
     name="linear-road",
 )
 app.add_typer(
-    typer.Typer(
-        cls=_Nexmark,
-        no_args_is_help=True,
-        help="The NEXMark benchmark, from the firehose to the comparison.",
-    ),
+    typer.Typer(cls=_Nexmark, no_args_is_help=True, help="Run the NEXMark benchmark."),
     name="nexmark",
 )
 
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"aurora {version('aurora-spark')}")
+        typer.echo(f"aurora {__version__}")
         raise typer.Exit
 
 

@@ -3,21 +3,18 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aurora.algebra.tuples.types import type_name
 from aurora.cli.bindings import read_bindings
-from aurora.engine.draft.look import first_rows
-from aurora.engine.draft.propose import propose
-from aurora.engine.draft.sample import Sample, look_at
-from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.cli.telling import tell, warn
 from aurora.errors import AuroraError
-from aurora.network.text import read_network
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from aurora.engine.draft.sample import Sample
 
 __all__ = ["draft", "show"]
 
@@ -41,8 +38,17 @@ def draft(
     The network has the schema of the file and one box: counts and means for each minute, by the field that groups
     best. It runs as it stands. What to type next is told on stderr.
 
-    Example: aurora draft readings.csv --out readings.yaml
+    \b
+    Examples:
+      aurora draft readings.csv --out readings.yaml
+      aurora draft readings.jsonl.gz
+      aurora draft readings.parquet
+      aurora draft 'csv:readings.txt?delimiter=;&header=no'
+      aurora draft 'sqlite:house.db?table=readings'
     """
+    from aurora.engine.draft.propose import propose
+    from aurora.engine.draft.sample import look_at
+
     sample = look_at(file)
     made = propose(sample)
     if out is None:
@@ -58,9 +64,9 @@ def draft(
     _tell_rejects(sample)
     network = out or f"{made.name}.yaml"
     if out is None:
-        typer.echo(f"to keep it: aurora draft {_quoted(file)} --out {network}", err=True)
+        tell(f"to keep it: aurora draft {_quoted(file)} --out {network}")
     command = f"aurora run {network} --source {_quoted(f'{made.name}={sample.address}')} --sink {made.output}=console"
-    typer.echo(f"to run it:  {command}", err=True)
+    tell(f"to run it:  {command}")
 
 
 def show(
@@ -87,8 +93,17 @@ def show(
     A network is run on the first rows of its sources, here and without Spark; nothing is written. At the end of the
     sample all windows close.
 
-    Example: aurora show border.yaml over --source reports=csv:reports.csv
+    \b
+    Examples:
+      aurora show readings.csv
+      aurora show 'sqlite:house.db?table=readings' --rows 3 --format json
+      aurora show border.yaml --source reports=csv:reports.csv
+      aurora show border.yaml over --source reports=json:reports.jsonl
     """
+    from aurora.engine.draft.look import first_rows
+    from aurora.engine.draft.sample import look_at
+    from aurora.network.text import read_network
+
     if format not in FORMATS:
         raise AuroraError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     if not _is_network(what):
@@ -114,7 +129,14 @@ def _is_network(what: str) -> bool:
     return what.endswith((".yaml", ".yml")) or (":" in what and not os.path.exists(what))
 
 
-def _print(batch: pa.RecordBatch, most: int, form: str) -> None:
+def _print(batch: "pa.RecordBatch", most: int, form: str) -> None:
+    import pyarrow as pa
+    from rich.console import Console
+    from rich.table import Table
+
+    from aurora.algebra.tuples.types import type_name
+    from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+
     shown = batch.slice(0, most)
     if form == "csv":
         sys.stdout.write((csv_header(shown.schema) + to_csv(shown)).decode())
@@ -142,8 +164,12 @@ def _print(batch: pa.RecordBatch, most: int, form: str) -> None:
         typer.echo(line.rstrip())
 
 
-def _cells(column: pa.Array) -> list[str]:
+def _cells(column: "pa.Array") -> list[str]:
     """The values as they are written into a CSV file, without quotes; an empty text is told from a null."""
+    import pyarrow as pa
+
+    from aurora.engine.sinks.encode import to_csv
+
     if pa.types.is_string(column.type):
         return [_plain("" if value is None else value or '""') for value in column.to_pylist()]
     lines = to_csv(pa.RecordBatch.from_arrays([column], names=["x"])).decode().splitlines()
@@ -155,12 +181,12 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[").replace("\n", "⏎")
 
 
-def _tell_rejects(sample: Sample) -> None:
+def _tell_rejects(sample: "Sample") -> None:
     count = len(sample.rejects)
     if count:
         first = sample.rejects[0]
         lines = "1 line" if count == 1 else f"{count:,} lines"
-        typer.echo(f"{lines} cannot be read so; line {first.line}: {first.reason}", err=True)
+        warn(f"{lines} cannot be read so; line {first.line}: {first.reason}", "rejects", rejected=count)
 
 
 def _quoted(text: str) -> str:

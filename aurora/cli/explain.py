@@ -1,20 +1,14 @@
 """`aurora explain`: what a network is, how it would run, how it does, and what its outputs are worth."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aurora.adapt.drawing import describe_arcs, draw_figures
-from aurora.cli.qos_plot import plot_graphs
-from aurora.engine.explain import describe_network, describe_stages
-from aurora.engine.plan import plan_network
-from aurora.engine.query import explain_plan
 from aurora.errors import AuroraError
-from aurora.history.home import Home
-from aurora.history.last_status import find_status
-from aurora.network.network import Network
-from aurora.network.text import read_network
+
+if TYPE_CHECKING:
+    from aurora.network.network import Network
 
 __all__ = ["explain"]
 
@@ -41,12 +35,25 @@ def explain(
     With --home it shows the network that runs there, or has run, with what was measured: tuples a second, what each
     box costs and gives, and what belongs to no box.
 
-    Example: aurora explain examples/border.yaml
+    \b
+    Examples:
+      aurora explain border.yaml
+      aurora explain border.yaml --no-spark
+      aurora explain --home border-home
+      aurora explain border.yaml --plot graphs.png
     """
+    from aurora.network.text import read_network
+
     read = None if network is None else read_network(network).checked()
     if plot is not None:
+        from aurora.cli.qos_plot import plot_graphs
+
         plot_graphs(_given(read, "--plot"), plot)
     if home is not None:
+        from aurora.adapt.drawing import describe_arcs, draw_figures
+        from aurora.history.home import Home
+        from aurora.history.last_status import find_status
+
         place = Home.of(home)
         place.check_there()
         drawn = place.read_network() if read is None else describe_arcs(read)
@@ -57,15 +64,20 @@ def explain(
         typer.echo(draw_figures(drawn, find_status(place)))
     if plot is not None or home is not None:
         return
+    from aurora.engine.explain import describe_network, describe_stages
+    from aurora.engine.plan import plan_network
+
     given = _given(read, "aurora explain")
     plan = plan_network(given)
     typer.echo(describe_network(given))
     typer.echo(describe_stages(plan))
     if spark:
+        from aurora.engine.query import explain_plan
+
         typer.echo(explain_plan(plan))
 
 
-def _given(network: Network | None, what: str) -> Network:
+def _given(network: "Network | None", what: str) -> "Network":
     if network is None:
         raise AuroraError(f"{what} needs a network: aurora explain NETWORK")
     return network

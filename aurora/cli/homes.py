@@ -5,22 +5,16 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
 
 from aurora.cli.bindings import read_bindings
-from aurora.cli.status_table import show_status
-from aurora.engine.sinks.address import absolute_address
-from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.cli.telling import tell, warn
 from aurora.errors import AuroraError
-from aurora.history.control import ask, is_running
-from aurora.history.home import Home
-from aurora.history.last_status import find_status
-from aurora.history.peek import is_point, open_point
-from aurora.network.text import read_network, to_text
+
+if TYPE_CHECKING:
+    from aurora.history.home import Home
 
 __all__ = ["attach", "detach", "pause", "peek", "resume", "status", "step", "stop"]
 
@@ -40,8 +34,19 @@ def status(
 
     Where no network runs, these are the figures with which it stopped; while Spark starts, it is starting.
 
-    Example: aurora status border-home --watch
+    \b
+    Examples:
+      aurora status border-home
+      aurora status border-home --watch
+      aurora status border-home --json | jq .outputs
     """
+    from rich.console import Console
+    from rich.live import Live
+
+    from aurora.cli.status_table import show_status
+    from aurora.history.home import Home
+    from aurora.history.last_status import find_status
+
     place = Home.of(home)
     place.check_there()
     if not watch:
@@ -61,7 +66,18 @@ def _print_status(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(found), flush=True)
     else:
+        from rich.console import Console
+
+        from aurora.cli.status_table import show_status
+
         Console().print(show_status(found))
+
+
+def _ask(home: Path, command: str, **more: Any) -> dict[str, Any]:
+    from aurora.history.control import ask
+    from aurora.history.home import Home
+
+    return dict(ask(Home.of(home), command, **more))
 
 
 def pause(home: HomeFolder) -> None:
@@ -69,8 +85,8 @@ def pause(home: HomeFolder) -> None:
 
     Example: aurora pause border-home
     """
-    answer = ask(Home.of(home), "pause")
-    typer.echo(f"paused after {_batches(answer)}; aurora resume {home} goes on", err=True)
+    answer = _ask(home, "pause")
+    tell(f"paused after {_batches(answer)}; aurora resume {home} goes on", "paused", **answer)
 
 
 def _batches(answer: dict[str, Any]) -> str:
@@ -85,9 +101,12 @@ def resume(
 ) -> None:
     """Resume a paused network, or restart a failed query where it stopped.
 
-    Example: aurora resume border-home
+    \b
+    Examples:
+      aurora resume border-home
+      aurora resume border-home near
     """
-    ask(Home.of(home), "resume", query=query)
+    _ask(home, "resume", query=query)
 
 
 def step(
@@ -98,7 +117,7 @@ def step(
 
     Example: aurora step border-home --batches 3
     """
-    ask(Home.of(home), "step", batches=batches)
+    _ask(home, "step", batches=batches)
 
 
 def stop(home: HomeFolder) -> None:
@@ -106,8 +125,8 @@ def stop(home: HomeFolder) -> None:
 
     Example: aurora stop border-home
     """
-    answer = ask(Home.of(home), "stop")
-    typer.echo(f"stopped after {_batches(answer)}", err=True)
+    answer = _ask(home, "stop")
+    tell(f"stopped after {_batches(answer)}", "stopped", **answer)
 
 
 def attach(
@@ -132,24 +151,30 @@ def attach(
 
     It stays attached, also when the network is stopped and started again, until it is detached.
 
-    Example: aurora attach border-home near.yaml --sink near=csv:near.csv --since 1h
+    \b
+    Examples:
+      aurora attach border-home near.yaml --sink near=csv:near.csv --since 1h
+      aurora attach border-home near.yaml --sink near=parquet:near --since now
     """
-    place = Home.of(home)
+    from aurora.engine.sinks.address import absolute_address
+
     sinks = {slot: absolute_address(address) for slot, address in read_bindings(sink or [], "sink").items()}
     for slot, address in sinks.items():
         if address == "console":
             raise AuroraError(
                 f"--sink {slot}=console: a query writes to files; aurora peek shows what passes in this terminal"
             )
-    answer = ask(
-        place, "attach", text=_text(query), path=str(query.absolute()), sinks=sinks, name=name, since=since
+    answer = _ask(
+        home, "attach", text=_text(query), path=str(query.absolute()), sinks=sinks, name=name, since=since
     )
-    typer.echo(f"attached {answer['name']}; aurora detach {home} {answer['name']} ends it", err=True)
+    tell(f"attached {answer['name']}; aurora detach {home} {answer['name']} ends it", "attached", **answer)
 
 
 def _text(query: Path) -> str:
     """The text of a query; a function that makes one is called here."""
     if re.fullmatch(r"[\w.]+:\w+", str(query)) and not query.exists():
+        from aurora.network.text import read_network, to_text
+
         return to_text(read_network(query))
     try:
         return query.read_text(encoding="utf-8")
@@ -165,7 +190,7 @@ def detach(
 
     Example: aurora detach border-home near
     """
-    ask(Home.of(home), "detach", name=name)
+    _ask(home, "detach", name=name)
 
 
 def peek(
@@ -183,10 +208,16 @@ def peek(
     Of a point or view these are rows that it has. On another stream the command waits for rows that pass, and sees a
     hundred of each batch at most.
 
-    Example: aurora peek border-home recent --where 'Pos >= 30' --last 5
+    \b
+    Examples:
+      aurora peek border-home recent --where 'Pos >= 30' --last 5
+      aurora peek border-home over --follow --format json
     """
     if format not in ("csv", "json"):
         raise AuroraError(f"--format {format}: write csv or json")
+    from aurora.history.home import Home
+    from aurora.history.peek import is_point
+
     place = Home.of(home)
     if is_point(place, name):
         _peek_point(place, name, where, last, follow, format)
@@ -194,7 +225,11 @@ def peek(
         _peek_stream(place, name, where, last, follow, format)
 
 
-def _peek_point(home: Home, name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+def _peek_point(home: "Home", name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+    from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+    from aurora.history.control import is_running
+    from aurora.history.peek import open_point
+
     point = open_point(home, name)
     rows, behind = point.last(last, where)
     encode = to_json if form == "json" else to_csv
@@ -202,12 +237,14 @@ def _peek_point(home: Home, name: str, where: str | None, last: int, follow: boo
     _write(header + encode(rows))
     if follow:
         if not point.ended and not is_running(home):
-            typer.echo(f"{home.folder} is not running; waiting for rows of its next run", err=True)
+            warn(f"{home.folder} is not running; waiting for rows of its next run")
         for more in point.follow(behind, where):
             _write(encode(more))
 
 
-def _peek_stream(home: Home, name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+def _peek_stream(home: "Home", name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+    from aurora.history.control import ask
+
     number, told, shown = 0, False, 0
     while True:
         answer = ask(home, "look", stream=name, after=number, where=where, format=form)

@@ -1,4 +1,4 @@
-"""Ctrl-C, the same in all commands: the first ends a run with what it has to tell, the second ends at once."""
+"""Ctrl-C and SIGTERM, the same in all commands: the first ends a run with what it has to tell, the second at once."""
 
 import os
 import signal
@@ -9,29 +9,41 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["close_output", "stoppable"]
+from aurora.cli.telling import format_line
+
+__all__ = ["Stopping", "close_output", "stoppable"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopping(threading.Event):
+    """Set when somebody wants the command to end; `status` is the one that it then ends with."""
+
+    status = INTERRUPTED
 
 
 @contextmanager
-def stoppable() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, so that a run can end in order; the second ends the process."""
-    stop = threading.Event()
+def stoppable() -> Iterator[Stopping]:
+    """An event that the first Ctrl-C or SIGTERM sets, so that a run can end in order; the second ends the process."""
+    stop = Stopping()
     asked = False
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         nonlocal asked
+        # As shells tell it, of a process that a signal has ended.
+        stop.status = 128 + number
         if asked:
-            _end()
+            _end(stop.status)
         asked = True
         stop.set()
 
-    before = signal.signal(signal.SIGINT, interrupted)
+    before = [(number, signal.signal(number, interrupted)) for number in SIGNALS]
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def close_output() -> int:
@@ -42,8 +54,8 @@ def close_output() -> int:
     return PIPE_CLOSED
 
 
-def _end() -> NoReturn:
+def _end(status: int) -> NoReturn:
     # Java ends by itself when this process does. A bar may have hidden the cursor.
-    cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-    os.write(2, f"{cursor}\nstopped at once\n".encode() if cursor else b"stopped at once\n")
-    os._exit(INTERRUPTED)
+    cursor = "\x1b[?25h\n" if sys.stderr.isatty() else ""
+    os.write(2, f"{cursor}{format_line('stopped at once', 'stopped')}\n".encode())
+    os._exit(status)

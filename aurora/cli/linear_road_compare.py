@@ -2,19 +2,20 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from aurora.cli.bars import result_console
 from aurora.cli.interrupts import stoppable
 from aurora.cli.linear_road_run import watching
+from aurora.cli.telling import tell
 from aurora.errors import AuroraError
-from aurora.linear_road.compare import Comparison, Outcome, plot_comparison
-from aurora.linear_road.compare import compare as run_comparison
-from aurora.linear_road.records import OUTPUT_NAMES
-from aurora.linear_road.rivals.systems import Telling
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aurora.linear_road.compare import Comparison, Outcome
 
 __all__ = ["compare"]
 
@@ -33,16 +34,23 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the simulated data.")] = 1,
 ) -> None:
-    """Runs Linear Road on this system and on relational ones that poll, and prints the paper's Tables 7 and 8.
+    """Run Linear Road on this system and on relational ones that poll; print the paper's Tables 7 and 8.
 
     Each run is in real time and is validated; a system that fails on one L is not tried on a larger one. PostgreSQL
     is installed if there is none and the machine allows it. An L below 1 is a share of the cars (0.5, 0.25, ...).
 
-    Example: aurora linear-road compare --expressways 1,10,50 --systems aurora,duckdb --out comparison
+    \b
+    Examples:
+      aurora linear-road compare --out comparison
+      aurora linear-road compare --expressways 1,10,50 --systems aurora,duckdb \\
+                                 --out comparison
     """
-    console = Console(stderr=True)
-    with watching(console) as watch:
-        telling = Telling(lambda text: console.print(text, highlight=False), watch, stoppable)
+    from aurora.linear_road.compare import compare as run_comparison
+    from aurora.linear_road.compare import plot_comparison
+    from aurora.linear_road.rivals.systems import Telling
+
+    with watching() as watch:
+        telling = Telling(tell, watch, stoppable)
         comparison = run_comparison(
             out,
             [_number(word) for word in expressways.split(",")],
@@ -51,10 +59,10 @@ def compare(
             data=data,
             seed=seed,
             telling=telling,
-            tried=lambda outcome: console.print(_told(outcome), highlight=False),
+            tried=lambda outcome: tell(_told(outcome), "tried"),
         )
     plot_comparison(comparison, out / "comparison.png")
-    _show(comparison, Console(width=None if Console().is_terminal else 120))
+    _show(comparison, result_console())
     typer.echo(f"{out / 'comparison.json'}, {out / 'comparison.png'}")
 
 
@@ -67,13 +75,17 @@ def _number(word: str) -> Fraction:
         ) from None
 
 
-def _told(outcome: Outcome) -> str:
+def _told(outcome: "Outcome") -> str:
     faults = ", ".join(f"{number:,} {kind}" for kind, number in outcome.faults.items())
     verdict = "passed" if outcome.passed else "failed: " + "; ".join([faults, *outcome.notes])
     return f"{outcome.system}, L = {outcome.expressways:g}: {outcome.tuples_per_s:,.0f} tuples/s, {verdict}"
 
 
-def _show(comparison: Comparison, console: Console) -> None:
+def _show(comparison: "Comparison", console: "Console") -> None:
+    from rich.table import Table
+
+    from aurora.linear_road.records import OUTPUT_NAMES
+
     ratings = Table(title="Table 7: L-ratings")
     for column in ("system", "L", "tuples/s"):
         ratings.add_column(column, justify="left" if column == "system" else "right")
@@ -95,7 +107,7 @@ def _show(comparison: Comparison, console: Console) -> None:
     console.print(comparison.protocol(), highlight=False)
 
 
-def _cell(outcome: Outcome | None, kind: str) -> str:
+def _cell(outcome: "Outcome | None", kind: str) -> str:
     slowest = outcome.slowest(kind) if outcome else None
     if outcome is None or slowest is None:
         return "-"

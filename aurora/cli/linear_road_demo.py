@@ -5,16 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from aurora.cli import telling
+from aurora.cli.bars import result_console
 from aurora.cli.interrupts import stoppable
 from aurora.cli.linear_road_run import watching
 from aurora.cli.linear_road_validate import show
-from aurora.engine.spark.session import spark_session
-from aurora.linear_road.history_generator import make_history
-from aurora.linear_road.run import run_benchmark
-from aurora.linear_road.simulator import Settings, simulate, spread
-from aurora.linear_road.validate import validate
 
 __all__ = ["demo"]
 
@@ -27,15 +23,20 @@ def demo(
     minutes: Annotated[int, typer.Option(help="How long the traffic is simulated.")] = 30,
     seed: Annotated[int, typer.Option(help="The same seed gives the same traffic.")] = 1,
 ) -> None:
-    """A small Linear Road from simulation to verdict: simulate, history, run, validate, one after the other.
+    """Play a small Linear Road from simulation to verdict: simulate, make history, run, validate.
 
     Example: aurora linear-road demo --minutes 30 --out demo
     """
-    console = Console(stderr=True)
+    from aurora.engine.spark.session import spark_session
+    from aurora.linear_road.history_generator import make_history
+    from aurora.linear_road.run import run_benchmark
+    from aurora.linear_road.simulator import Settings, simulate, spread
+    from aurora.linear_road.validate import validate
+
     began = time.monotonic()
 
     def tell(text: str) -> None:
-        console.print(f"[{time.monotonic() - began:5.1f} s] {text}", highlight=False, markup=False)
+        telling.tell(f"[{time.monotonic() - began:5.1f} s] {text}")
 
     data, result = out / "data", out / "run"
     tell(f"simulating {minutes} minutes of {expressways} expressway(s)")
@@ -49,14 +50,14 @@ def demo(
     tell("making ten weeks of history")
     make_history(None, data, expressways, seed)
     tell("running the network on Spark")
-    with stoppable() as stop, watching(console) as watch:
+    with stoppable() as stop, watching() as watch:
         report = run_benchmark(data, result, fresh=True, tell=tell, watch=watch, stop=stop)
     if not report.ended:
-        raise typer.Exit(130)
+        raise typer.Exit(stop.status if stop.is_set() else 1)
     tell("validating every answer")
     verdict = validate(None, data, result / "output.csv")
     verdict.write(result / "output.validation.json")
-    show(verdict, Console(width=None if Console().is_terminal else 120))
+    show(verdict, result_console())
     typer.echo(
         f"{'right' if verdict.right else 'not right'}: {report.tuples:,} tuples, {report.tuples_per_s:,.0f}/s, "
         f"{sum(output.given for output in verdict.outputs.values()):,} answers in {result / 'output.csv'}"

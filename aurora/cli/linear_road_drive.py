@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from aurora.linear_road import drive as driver
+from aurora.cli.bars import open_bar
+from aurora.cli.telling import tell
 
 __all__ = ["drive"]
 
@@ -21,18 +20,21 @@ def drive(
     start_at: Annotated[int, typer.Option(help="Begin with this second of the data.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
-    """Delivers the input at the second that each tuple's Time says, and reports how late it was.
+    """Deliver the input at the second that each tuple's Time says, and report how late it was.
 
     Over TCP the clock starts when a client has connected; the end of the data closes the connection.
 
-    Example: aurora linear-road drive --data traffic --to tcp:127.0.0.1:7000 --speed 10
+    \b
+    Examples:
+      aurora linear-road drive --data traffic --to tcp:127.0.0.1:7000 --speed 10
+      aurora linear-road drive --data traffic --to dir:incoming
     """
-    console = Console(stderr=True)
+    from aurora.linear_road import drive as driver
+
     receiver = driver.receiver_for(
-        to, lambda port: console.print(f"waiting for a client on port {port}", highlight=False)
+        to, lambda port: tell(f"waiting for a client on port {port}", "waiting", port=port)
     )
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with open_bar(percent=False) as bar:
         task = bar.add_task("driving", total=None)
         result = driver.drive(
             data,

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from aurora.cli.linear_road_steps import steps
-from aurora.linear_road.history_generator import make_history
+from aurora.cli.bars import steps
 
 __all__ = ["history"]
 
@@ -21,10 +20,12 @@ def history(
         bool, typer.Option(help="A toll row of each car and day for every expressway, not for one.")
     ] = False,
 ) -> None:
-    """Makes ten weeks of history for the cars in the data. What an older run made there is replaced.
+    """Make ten weeks of history for the cars in the data, in place of what an older run made there.
 
     Example: aurora linear-road history --data traffic --expressways 1 --seed 1
     """
+    from aurora.linear_road.history_generator import make_history
+
     with steps(3) as step:
         made = make_history(
             None,

@@ -1,18 +1,19 @@
 """`aurora linear-road rate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from aurora.cli.bars import result_console
 from aurora.cli.interrupts import stoppable
 from aurora.cli.linear_road_run import watching
-from aurora.linear_road.peak import HOURS
-from aurora.linear_road.rate import Rating, Trial, plot_rating
-from aurora.linear_road.rate import rate as search
-from aurora.linear_road.records import OUTPUT_NAMES
+from aurora.cli.telling import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aurora.linear_road.rate import Rating, Trial
 
 __all__ = ["rate"]
 
@@ -35,13 +36,16 @@ def rate(
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
 ) -> None:
-    """Searches the largest number of expressways that the system answers in time and without a fault.
+    """Search for the largest number of expressways that the system answers in time and without a fault.
 
     Example: aurora linear-road rate --from 40 --minutes 5 --out rating
     """
+    from aurora.linear_road.peak import HOURS
+    from aurora.linear_road.rate import plot_rating
+    from aurora.linear_road.rate import rate as search
+
     out.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=True)
-    with stoppable() as stop, watching(console) as watch:
+    with stoppable() as stop, watching() as watch:
         rating = search(
             out,
             start=start,
@@ -50,33 +54,37 @@ def rate(
             step=step,
             data=data,
             seed=seed,
-            tell=lambda text: console.print(text, highlight=False),
-            tried=lambda trial: console.print(_told(trial), highlight=False),
+            tell=tell,
+            tried=lambda trial: tell(_told(trial), "tried"),
             master=master,
             fused=fused,
             watch=watch,
             stop=stop,
         )
     plot_rating(rating, out / "rating.png")
-    _show(rating, Console(width=None if Console().is_terminal else 120))
+    _show(rating, result_console())
     best = rating.best
     typer.echo(
         f"L = {best.expressways if best else 0} ({best.tuples_per_s if best else 0:,.0f} tuples/s); "
         f"{out / 'rating.json'}, {out / 'rating.png'}"
     )
     if stop.is_set():
-        raise typer.Exit(130)
+        raise typer.Exit(stop.status)
 
 
-def _told(trial: Trial) -> str:
+def _told(trial: "Trial") -> str:
     verdict = (
         "passed" if trial.passed else "failed: " + ", ".join(f"{n:,} {k}" for k, n in trial.faults.items())
     )
     return f"L = {trial.expressways}: {trial.tuples_per_s:,.0f} tuples/s, {verdict}"
 
 
-def _show(rating: Rating, console: Console) -> None:
+def _show(rating: "Rating", console: "Console") -> None:
     """The paper's Table 8: maximum response times, here with p99 before them."""
+    from rich.table import Table
+
+    from aurora.linear_road.records import OUTPUT_NAMES
+
     table = Table(title="response times in seconds, p99 / max")
     for column in ("L", "tuples/s", *OUTPUT_NAMES.values(), "verdict"):
         table.add_column(column, justify="left" if column == "verdict" else "right")

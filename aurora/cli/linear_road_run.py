@@ -3,36 +3,38 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-from rich.table import Table
 
+from aurora.cli.bars import open_bar, result_console
 from aurora.cli.interrupts import stoppable
-from aurora.linear_road.run import Progress, RunReport, run_benchmark
+from aurora.cli.telling import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    from aurora.linear_road.run import Progress, RunReport
 
 __all__ = ["run", "show", "watching"]
 
 
 @contextmanager
-def watching(console: Console, label: str = "") -> Iterator["Watch"]:
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+def watching(label: str = "") -> Iterator["Watch"]:
+    with open_bar(percent=False, width=24) as bar:
         yield Watch(bar, label)
 
 
 class Watch:
     """A line that follows a run: simulated time, tuples/s, the latest response times, how far it is behind."""
 
-    def __init__(self, bar: Bar, label: str) -> None:
+    def __init__(self, bar: "Bar", label: str) -> None:
         self._bar = bar
         self._label = label
         self._task = bar.add_task(f"{label}starting", total=None)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: "Progress") -> None:
         hours, rest = divmod(progress.second, 3600)
         latest = " ".join(f"{name} {seconds:.1f}" for name, seconds in progress.responses.items())
         behind = f", {progress.behind:.1f} s behind" if progress.behind >= 1 else ""
@@ -47,8 +49,10 @@ class Watch:
         )
 
 
-def show(report: RunReport, console: Console) -> None:
+def show(report: "RunReport", console: "Console") -> None:
     """The report as a table."""
+    from rich.table import Table
+
     table = Table()
     for column in ("answers", "number", "p50 s", "p99 s", "max s"):
         table.add_column(column, justify="left" if column == "answers" else "right")
@@ -89,14 +93,15 @@ def run(
         bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
     ] = False,
 ) -> None:
-    """Runs the Linear Road network on Spark; a run that was killed goes on where it stopped.
+    """Run the Linear Road network on Spark; a run that was killed goes on where it stopped.
 
     With --pace realtime a driver delivers each second when it is due, and Emit is the simulation clock.
 
     Example: aurora linear-road run --data traffic --out run --pace realtime --replicate 10
     """
-    console = Console(stderr=True)
-    with stoppable() as stop, watching(console) as watch:
+    from aurora.linear_road.run import run_benchmark
+
+    with stoppable() as stop, watching() as watch:
         report = run_benchmark(
             data,
             out,
@@ -112,14 +117,14 @@ def run(
             home=home,
             graphs=graphs,
             watch=watch,
-            tell=lambda text: console.print(text, highlight=False),
+            tell=tell,
             stop=stop,
         )
-    show(report, Console(width=None if Console().is_terminal else 100))
+    show(report, result_console())
     typer.echo(
         f"{report.tuples:,} tuples in {report.seconds:.1f} s ({report.tuples_per_s:,.0f}/s), "
         f"{report.rejected} rejected; {out / 'output.csv'}"
     )
     if not report.ended:
-        typer.echo("stopped before the end; the same command goes on from here", err=True)
-        raise typer.Exit(130 if stop.is_set() else 1)
+        tell("stopped before the end; the same command goes on from here", "stopped")
+        raise typer.Exit(stop.status if stop.is_set() else 1)

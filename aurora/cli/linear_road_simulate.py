@@ -4,12 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from aurora.engine.spark.session import spark_session
-from aurora.linear_road.simulator import Settings, spread
-from aurora.linear_road.simulator import simulate as run_simulation
+from aurora.cli.bars import open_bar
 
 __all__ = ["simulate"]
 
@@ -26,15 +22,17 @@ def simulate(
     ] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also draw traffic-N.png, a page of plots.")] = False,
 ) -> None:
-    """Simulates the traffic of L expressways and writes the benchmark's input.
+    """Simulate the traffic of L expressways and write the benchmark's input.
 
-    Example: aurora linear-road simulate --expressways 1 --minutes 180 --seed 1 --out traffic --plots
+    Example: aurora linear-road simulate --expressways 1 --out traffic --plots
     """
+    from aurora.engine.spark.session import spark_session
+    from aurora.linear_road.simulator import Settings, spread
+    from aurora.linear_road.simulator import simulate as run_simulation
+
     settings = Settings(expressways, minutes, seed, last)
     runner = spread(spark_session("linear-road simulate").sparkContext)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with open_bar() as bar:
         task = bar.add_task(f"simulating {minutes} minutes of {expressways} expressway(s)", total=1.0)
         result = run_simulation(settings, out, runner, plots, lambda share: bar.update(task, completed=share))
     counts, traffic = result["counts"], result["traffic"]

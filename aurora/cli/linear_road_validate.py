@@ -1,21 +1,26 @@
 """`aurora linear-road validate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aurora.cli.linear_road_steps import steps
-from aurora.linear_road import validate as validator
-from aurora.linear_road.judge import FAULTS
+from aurora.cli.bars import result_console, steps
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aurora.linear_road.validate import Verdict
 
 __all__ = ["show", "validate"]
 
 
-def show(verdict: validator.Verdict, console: Console) -> None:
+def show(verdict: "Verdict", console: "Console") -> None:
     """The verdict as a table, then the first faults in words."""
+    from rich.table import Table
+
+    from aurora.linear_road.judge import FAULTS
+
     table = Table()
     for column in ("output", "expected", "given", *FAULTS, "p99 s", "max s"):
         table.add_column(column, justify="left" if column == "output" else "right")
@@ -53,12 +58,18 @@ def validate(
         Path | None, typer.Option(help="Where the JSON report goes; else beside the output.")
     ] = None,
 ) -> None:
-    """Compares an output with the reference answers; status 1 on any fault.
+    """Compare an output with the reference answers; status 1 on any fault.
 
     Lines of the input that are no tuples go to a rejects file beside the report.
 
-    Example: aurora linear-road validate --data traffic --output run/output.csv
+    \b
+    Examples:
+      aurora linear-road validate --data traffic --output run/output.csv
+      aurora linear-road validate --data datafile3hours.dat --dialect original \\
+                                  --output out.csv
     """
+    from aurora.linear_road import validate as validator
+
     report = report or output[0].with_suffix(".validation.json")
     with steps(5) as step:
         verdict = validator.validate(
@@ -75,6 +86,6 @@ def validate(
             progress=step,
         )
     verdict.write(report)
-    show(verdict, Console(width=None if Console().is_terminal else 120))
+    show(verdict, result_console())
     typer.echo(f"{'right' if verdict.right else 'not right'}; report in {report}")
     raise typer.Exit(0 if verdict.right else 1)

@@ -6,26 +6,14 @@ import sys
 
 
 def main() -> None:
-    """Runs a command; a fault the user can mend is one line on stderr and status 1, an interrupt status 130.
-
-    A command that is not called as it should be is one line, too, and status 2.
-    """
+    """Runs a command; docs/exit-codes.md says with which status it ends."""
     try:
         # Loaded here, because Ctrl-C may come while it is.
-        from aurora.cli.commands import Interrupted, Misused, app, tell_misuse
-        from aurora.errors import AuroraError
+        from aurora.cli.commands import call
+        from aurora.cli.telling import listen
 
-        try:
-            status = app(standalone_mode=False, prog_name="aurora")
-            sys.exit(status if isinstance(status, int) else 0)
-        except AuroraError as fault:
-            print(f"error: {fault}", file=sys.stderr)
-            sys.exit(1)
-        except Misused as fault:
-            print(tell_misuse(fault), file=sys.stderr)
-            sys.exit(fault.exit_code)
-        except Interrupted:
-            raise KeyboardInterrupt from None
+        with listen():
+            sys.exit(call())
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)

@@ -1,24 +1,16 @@
 """`aurora check` and `aurora run`: networks from the command line."""
 
-import sys
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aurora.adapt.deferral import ARC
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
-from aurora.cli.progress import RunWatch
-from aurora.engine.drops import SHED
-from aurora.engine.explain import describe_network
+from aurora.cli.telling import tell
 from aurora.engine.settings import Settings
-from aurora.engine.spark_run import Result
 from aurora.errors import AuroraError
-from aurora.history.running import run
-from aurora.network.text import read_network
 
 __all__ = ["NetworkFile", "check", "run_network"]
 
@@ -29,15 +21,22 @@ NetworkFile = Annotated[
 
 
 def check(network: NetworkFile) -> None:
-    """Check a network: schemas, ports, loops. Prints its boxes.
+    """Check a network: its schemas, its ports, and that it has no loops. Print its boxes.
 
-    Example: aurora check examples/border.yaml
+    \b
+    Examples:
+      aurora check border.yaml
+      aurora check mymodule:make_network
     """
+    from aurora.cli.summary import count
+    from aurora.engine.explain import describe_network
+    from aurora.network.text import read_network
+
     checked = read_network(network).checked()
     typer.echo(describe_network(checked))
     typer.echo(
-        f"ok: {_number(len(checked.boxes), 'box', 'boxes')}, {_number(len(checked.inputs), 'input', 'inputs')}, "
-        f"{_number(len(checked.outputs), 'output', 'outputs')}"
+        f"ok: {count(len(checked.boxes), 'box', 'boxes')}, {count(len(checked.inputs), 'input', 'inputs')}, "
+        f"{count(len(checked.outputs), 'output', 'outputs')}"
     )
 
 
@@ -47,16 +46,18 @@ def run_network(
         list[str] | None,
         typer.Option(
             "--source",
-            help="NAME=csv:PATH, json:PATH, parquet:PATH, sqlite:FILE?table=T, tcp:HOST:PORT or "
-            "kafka:HOST:PORT/TOPIC; once for each input.",
+            metavar="NAME=ADDRESS",
+            help="Where an input comes from; once for each input. Addresses: csv:PATH, json:PATH, parquet:PATH, "
+            "sqlite:FILE?table=T, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC; csv:- and json:- read stdin.",
         ),
     ] = None,
     sink: Annotated[
         list[str] | None,
         typer.Option(
             "--sink",
-            help="NAME=csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC or console; "
-            "outputs without one are left out.",
+            metavar="NAME=ADDRESS",
+            help="Where an output goes; an output without a sink is left out. Addresses: csv:PATH, json:PATH, "
+            "parquet:PATH, kafka:HOST:PORT/TOPIC, console.",
         ),
     ] = None,
     rejects: Annotated[
@@ -64,7 +65,7 @@ def run_network(
         typer.Option(help="Where bad rows go, for example csv:bad.csv [rejects.csv beside the first sink]."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on when the files and topics are read: wait for more.")
+        bool, typer.Option("--follow", help="Wait for more when the files and topics are read.")
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="A Spark master, for example spark://host:7077 [all cores here].")
@@ -80,6 +81,13 @@ def run_network(
             help="Folder for all of the run: aurora status, attach, peek and others talk to it there."
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve figures for Prometheus, on this machine only unless a host is given; 0 takes a free port.",
+        ),
+    ] = None,
     no_shedding: Annotated[
         bool, typer.Option("--no-shedding", help="Leave nothing out under overload, whatever the graphs say.")
     ] = False,
@@ -90,7 +98,7 @@ def run_network(
         bool, typer.Option("--no-optimising", help="Keep the boxes in the order in which they are written.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
-    log: Annotated[
+    spark_log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
     ] = None,
 ) -> None:
@@ -98,11 +106,32 @@ def run_network(
 
     A path that ends in .csv, .jsonl, .ndjson or .json is one file with the rows in the order of emission, any other a
     folder of parts.
+
     A run that was killed goes on where it stopped when the same command is given again. With --home other terminals
     can talk to it, and its connection points keep what passes.
 
-    Example: aurora run border.yaml --source reports=csv:r.csv --source beats=csv:b.csv --sink alarms=csv:out.csv
+    \b
+    Examples, one for each kind of source:
+      aurora run border.yaml --source reports=csv:r.csv --sink alarms=csv:out.csv
+      aurora run border.yaml --source 'reports=csv:r.csv.gz?delimiter=;' \\
+                             --sink alarms=console
+      aurora run border.yaml --source reports=json:logs/ --sink alarms=parquet:out
+      aurora run border.yaml --source reports=parquet:r.parquet \\
+                             --sink alarms=json:out.jsonl
+      aurora run border.yaml --source 'reports=sqlite:r.db?table=reports' \\
+                             --sink alarms=console
+      tail -f r.csv | aurora run border.yaml --source reports=csv:- \\
+                             --sink alarms=console
+      aurora run border.yaml --source reports=tcp:127.0.0.1:9000 --home watch \\
+                             --sink alarms=csv:out.csv --metrics 9464
+      aurora run border.yaml --source reports=kafka:127.0.0.1:9092/reports \\
+                             --sink alarms=kafka:127.0.0.1:9092/alarms --follow
     """
+    from aurora.cli.progress import RunWatch
+    from aurora.cli.summary import nothing_was_read, summarise, tell_stopped
+    from aurora.history.running import start
+    from aurora.network.text import read_network
+
     read = read_network(network).checked()
     settings = Settings(
         master,
@@ -112,68 +141,28 @@ def run_network(
         checkpoint,
         fresh,
         rejects=rejects,
-        log=str(log.absolute()) if log else None,
+        log=str(spark_log.absolute()) if spark_log else None,
         home=home,
         defer=not no_deferring,
         shed=not no_shedding,
         optimise=not no_optimising,
+        metrics=metrics,
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:
         try:
-            with RunWatch() as watch:
-                result = run(read, sources, sinks, settings, watch, stop, watch.store)
+            with (
+                RunWatch(list(read.outputs)) as watch,
+                start(read, sources, sinks, settings, watch, watch.store) as running,
+            ):
+                watch.running = running
+                tell(f"network {read.name} runs", "started", logging.DEBUG, network=read.name, home=home)
+                result = running.wait(stop)
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
-        _summarise(result, list(read.outputs))
-        if stop.is_set() and not result.ended:
-            typer.echo(_stopped(result, fresh), err=True)
-            raise typer.Exit(130)
+        summarise(result, list(read.outputs))
         if not result.ended:
-            typer.echo(_stopped(result, fresh), err=True)
-        if _nothing_was_read(result):
+            tell_stopped(result, fresh)
+            raise typer.Exit(stop.status if stop.is_set() else 0)
+        if nothing_was_read(result):
             raise AuroraError("no row could be read: check the schema of the input, and what the file holds")
-
-
-def _stopped(result: Result, fresh: bool) -> str:
-    if not result.goes_on:
-        return "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped"
-    waiting = f"; {_number(result.waiting, 'tuple waits', 'tuples wait')} for it" if result.waiting else ""
-    return f"stopped: the same command{' without --fresh' if fresh else ''} goes on where it stopped{waiting}"
-
-
-def _summarise(result: Result, outputs: list[str]) -> None:
-    """What a run did, on stderr: rows read and by output, what the boxes left out, and what could not be read."""
-    totals = result.totals
-    console = Console(file=sys.stderr)
-    if result.already:
-        console.print("finished before, and the input is the same: nothing to do; --fresh starts over")
-    console.print(f"{_number(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s")
-    for first, counts in (
-        ("input", {name: place["row"] for name, place in totals.places.items()}),
-        ("output", {name: totals.rows.get(name, 0) for name in outputs}),
-    ):
-        if counts:
-            table = Table(first, "rows", box=None, pad_edge=False)
-            for name, rows in sorted(counts.items()):
-                table.add_row(name, f"{rows:,}")
-            console.print(table)
-    for box, reasons in sorted(totals.discarded.items()):
-        for reason, number in sorted(reasons.items()):
-            told = _number(number, "tuple", "tuples")
-            shed = f"load was shed: {told} of {box.removeprefix(ARC)}"
-            console.print(shed if reason == SHED else f"box {box} left out {told}: {reason}")
-    if totals.rejected:
-        where = f"see {totals.rejects}" if totals.rejects else "add --rejects csv:PATH to see them"
-        told = f"{_number(totals.rejected, 'row', 'rows')} could not be read: {where}"
-        console.print(told, soft_wrap=True, highlight=False, markup=False)
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
-def _nothing_was_read(result: Result) -> bool:
-    """Whether every row was rejected."""
-    # A file that cannot be read at all is one reject, and no row.
-    return result.totals.rejected > 0 and result.totals.rejected >= result.totals.read

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aurora.cli.linear_road_steps import steps
+from aurora.cli.bars import result_console, steps
+from aurora.cli.telling import tell
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from aurora.nexmark.rivals.measurement import Comparison, Measurement
 
 __all__ = ["compare", "show"]
@@ -28,11 +29,14 @@ def compare(
     cores: Annotated[int | None, typer.Option(help="For each system; default: all of this machine.")] = None,
     repeat: Annotated[int, typer.Option(help="Runs of each query, of which the median counts.")] = 1,
 ) -> None:
-    """Runs queries on this engine, hand-written Spark and Flink SQL, one after the other, and compares the results.
+    """Run queries on this engine, hand-written Spark and Flink SQL, one after the other; compare the results.
 
     Flink is installed in an environment of its own, the first time that it is asked for. Status 1 if a result is wrong.
 
-    Example: aurora nexmark compare --queries q1,q5 --events 1000000 --systems aurora,spark,flink --out comparison
+    \b
+    Examples:
+      aurora nexmark compare --queries q1,q5 --events 1000000 --out comparison
+      aurora nexmark compare --systems aurora,spark --data auctions --out compared
     """
     # Loaded for a comparison alone: DuckDB and the plots take their time.
     from aurora.nexmark import compare as comparing
@@ -42,12 +46,12 @@ def compare(
     if not chosen:
         raise AuroraError(f"--systems is empty: give some of {','.join(comparing.SYSTEMS)}")
     for system in chosen:
-        system.prepare(lambda text: typer.echo(text, err=True))
+        system.prepare(tell)
     with steps(1 + len(asked) * len(chosen) * repeat) as step:
         step(f"making {events:,} events" if data is None else "looking at the events")
         folder = data or comparing.data_folder(events, seed, out / "data")
         result = comparing.compare(asked, chosen, folder, out, cores=cores, repeat=repeat, step=step)
-    show(result, Console(width=None if Console().is_terminal else 120))
+    show(result, result_console())
     typer.echo(f"{'right' if result.right else 'not right'}; in {out}: comparison.json, comparison.png")
     raise typer.Exit(0 if result.right else 1)
 
@@ -56,8 +60,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def show(result: "Comparison", console: Console) -> None:
+def show(result: "Comparison", console: "Console") -> None:
     """The table, then what went wrong."""
+    from rich.table import Table
+
     first, *others = result.systems
     table = Table(
         title=f"events/s ({result.data['events']:,} events of JSON, {result.cores} cores); seconds to start beside"

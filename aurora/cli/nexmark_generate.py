@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from aurora.cli.bars import open_bar
 from aurora.cli.nexmark_options import (
     BidStreams,
     Categories,
@@ -20,8 +19,6 @@ from aurora.cli.nexmark_options import (
     asked_for,
 )
 from aurora.errors import AuroraError
-from aurora.nexmark.firehose.folder import PER_FILE
-from aurora.nexmark.firehose.folder import generate as make_folder
 
 __all__ = ["generate"]
 
@@ -38,21 +35,32 @@ def generate(
     late_by: LateBy = 3.0,
     bid_streams: BidStreams = None,
     categories: Categories = None,
-    events_per_file: Annotated[int, typer.Option(help="A new file after so many events.")] = PER_FILE,
+    events_per_file: Annotated[
+        int | None, typer.Option(help="A new file after so many events [1000000].")
+    ] = None,
 ) -> None:
-    """Writes the events of an auction house: events-NNNNN files, categories.csv and generation.json.
+    """Write the events of an auction house: events-NNNNN files, categories.csv and generation.json.
 
-    Example: aurora nexmark generate --profile standard --events 1000000 --seed 1 --out auctions
+    \b
+    Examples:
+      aurora nexmark generate --events 1000000 --out auctions
+      aurora nexmark generate --profile draft --scale small --format xml --out old
     """
+    from aurora.nexmark.firehose.folder import PER_FILE
+    from aurora.nexmark.firehose.folder import generate as make_folder
+
     settings, number = asked_for(profile, events, seed, scale, bid_streams, categories, rate, late, late_by)
     if number is None:
         raise AuroraError("how many events? Give --events, or a --scale")
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with open_bar() as bar:
         task = bar.add_task(f"generating {number:,} events", total=number)
         summary = make_folder(
-            settings, number, out, form, events_per_file, lambda done: bar.update(task, completed=done)
+            settings,
+            number,
+            out,
+            form,
+            PER_FILE if events_per_file is None else events_per_file,
+            lambda done: bar.update(task, completed=done),
         )
     counts = ", ".join(f"{count:,} {kind}" for kind, count in summary["counts"].items() if count)
     typer.echo(f"{out}: {number:,} events ({counts})")

@@ -1,11 +1,13 @@
 """The options that `generate` and `serve` share: what the events are."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aurora.errors import AuroraError
-from aurora.nexmark.firehose import SCALES, Pace, Settings
+
+if TYPE_CHECKING:
+    from aurora.nexmark.firehose import Settings
 
 __all__ = [
     "BidStreams",
@@ -50,8 +52,10 @@ def asked_for(
     rate: str | None,
     late: float,
     late_by: float,
-) -> tuple[Settings, int | None]:
+) -> "tuple[Settings, int | None]":
     """The settings and the number of events; what is given goes before what the scale says."""
+    from aurora.nexmark.firehose import SCALES, Pace, Settings
+
     given: dict[str, object] = {"profile": profile, "seed": seed, "late": late, "late_by": late_by}
     if scale is not None:
         if scale not in SCALES:

@@ -1,16 +1,17 @@
 """`aurora nexmark run`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
+from aurora.cli.bars import open_bar
 from aurora.cli.interrupts import stoppable
-from aurora.nexmark.progress import Progress
-from aurora.nexmark.run import RunReport, run_query
+from aurora.cli.telling import tell
+
+if TYPE_CHECKING:
+    from aurora.nexmark.progress import Progress
+    from aurora.nexmark.run import RunReport
 
 __all__ = ["run"]
 
@@ -44,19 +45,19 @@ def run(
         bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
     ] = False,
 ) -> None:
-    """Runs one query over a folder of events; one that was killed goes on where it stopped.
+    """Run one query over a folder of events; one that was killed goes on where it stopped.
 
-    Example: aurora nexmark run --query q5 --data auctions --out hot --rate 50000 --check
+    \b
+    Examples:
+      aurora nexmark run --query q5 --data auctions --out hot --check
+      aurora nexmark run --query q5 --data auctions --out hot --rate 50000
     """
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with (
-        stoppable() as stop,
-        Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
-    ):
+    from aurora.nexmark.run import run_query
+
+    with stoppable() as stop, open_bar() as bar:
         task = bar.add_task(f"{query}: starting", total=None)
 
-        def watch(progress: Progress) -> None:
+        def watch(progress: "Progress") -> None:
             behind = f", {progress.behind:.1f} s behind" if progress.behind >= 1 else ""
             bar.update(
                 task,
@@ -80,7 +81,7 @@ def run(
             partitions=partitions,
             fresh=fresh,
             watch=watch,
-            tell=lambda text: console.print(text, highlight=False),
+            tell=tell,
             stop=stop,
         )
     if plots or (plots is None and rate is not None):
@@ -91,13 +92,13 @@ def run(
     if measured.verdict:
         typer.echo(measured.verdict)
     if not measured.report.ended:
-        typer.echo("stopped before the end; the same command goes on from here", err=True)
-        raise typer.Exit(130 if stop.is_set() else 1)
+        tell("stopped before the end; the same command goes on from here", "stopped")
+        raise typer.Exit(stop.status if stop.is_set() else 1)
     if measured.report.agrees is False:
         raise typer.Exit(1)
 
 
-def shown(report: RunReport) -> str:
+def shown(report: "RunReport") -> str:
     """All the metrics together."""
     latency = (
         " ".join(f"{name} {seconds:.2f}" for name, seconds in report.tuple_latency_s.items()) or "no rows"

@@ -3,9 +3,8 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from aurora.cli.bars import open_bar
 from aurora.cli.nexmark_options import (
     BidStreams,
     Categories,
@@ -18,9 +17,8 @@ from aurora.cli.nexmark_options import (
     Seed,
     asked_for,
 )
+from aurora.cli.telling import tell
 from aurora.errors import AuroraError
-from aurora.nexmark.firehose.serve import serve as run_server
-from aurora.nexmark.firehose.serve import taps_for
 
 __all__ = ["serve"]
 
@@ -40,25 +38,29 @@ def serve(
     bid_streams: BidStreams = None,
     categories: Categories = None,
 ) -> None:
-    """Serves JSON lines to a client, at the rate, and says how late they were; without --events until it goes.
+    """Serve JSON lines to a client, at the rate, and tell how late they were; without --events until it goes.
 
     With several bid streams each has a port of its own, behind that of the other events. The clock starts when all
     clients are there.
 
-    Example: aurora nexmark serve --to tcp:127.0.0.1:7000 --rate 50000 --events 1000000
+    \b
+    Examples:
+      aurora nexmark serve --to tcp:127.0.0.1:7000 --rate 50000 --events 1000000
+      aurora nexmark serve --to tcp:127.0.0.1:7000 --rate sine:1000..50000:600
     """
+    from aurora.nexmark.firehose.serve import serve as run_server
+    from aurora.nexmark.firehose.serve import taps_for
+
     settings, number = asked_for(profile, events, seed, scale, bid_streams, categories, rate, late, late_by)
     if pace not in ("realtime", "fast"):
         raise AuroraError(f"there is no pace {pace!r}: give realtime or fast")
-    console = Console(stderr=True)
     taps = taps_for(to, settings)
 
     def ready() -> None:
         ports = ", ".join(f"{tap.port} ({tap.stream})" for tap in taps)
-        console.print(f"waiting for a client on port {ports}", highlight=False)
+        tell(f"waiting for a client on port {ports}", "waiting")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with open_bar(percent=False) as bar:
         task = bar.add_task("serving", total=number)
         report = run_server(
             settings,

@@ -2,7 +2,7 @@
 
 import typer
 
-from aurora.engine.spark.java import class_archive, prepare
+from aurora.cli.telling import tell
 
 __all__ = ["prepare_machine"]
 
@@ -15,8 +15,10 @@ def prepare_machine() -> None:
 
     Example: aurora prepare
     """
+    from aurora.engine.spark.java import class_archive, prepare
+
     if (there := class_archive()) is not None:
         typer.echo(f"prepared already: {there}")
         return
-    typer.echo("preparing Java for Spark (once; less than a minute) ...", err=True)
+    tell("preparing Java for Spark (once; less than a minute) ...")
     typer.echo(f"made {prepare()}")

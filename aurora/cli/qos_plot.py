@@ -24,11 +24,9 @@ def plot_graphs(network: Network, path: Path) -> None:
         )
     if path.suffix not in ENDINGS:
         raise AuroraError(f"--plot {path}: write a file that ends in {' or '.join(ENDINGS)}")
-    try:
-        # It takes a second to load.
-        import matplotlib
-    except ImportError:
-        raise AuroraError("plots are drawn by matplotlib, which is missing; pip install matplotlib") from None
+    # It takes a second to load.
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

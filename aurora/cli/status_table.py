@@ -3,7 +3,7 @@
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 __all__ = ["show_status"]
@@ -64,9 +64,10 @@ def _queues(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(title: str, rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> Table:
-    table = Table(title, box=None, pad_edge=False)
+    table = Table(Column(title, overflow="fold"), box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="right")
+        # Where there is little room, names are broken, and numbers stay whole.
+        table.add_column(column, justify="right", no_wrap=True)
     for name, figures in rows.items():
         table.add_row(name, *(_figure(figures.get(key)) for key in columns.values()))
     return table

@@ -18,7 +18,7 @@ class Settings:
     is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that
     lose little by waiting, as their graphs say, while others are late. `shed` drops tuples of live inputs under
     overload, if graphs say what that costs. `optimise` lets boxes change places while the network runs, if that costs
-    less.
+    less. With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus.
     """
 
     master: str | None = None
@@ -35,6 +35,7 @@ class Settings:
     defer: bool = True
     shed: bool = True
     optimise: bool = True
+    metrics: str | None = None
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:

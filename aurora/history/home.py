@@ -15,7 +15,7 @@ from aurora.engine.locks import Locks, is_held
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
 from aurora.errors import AuroraError
-from aurora.history.status import describe_run
+from aurora.history.status import add_sums, describe_run
 
 __all__ = ["Home", "QueryNote", "check_name"]
 
@@ -195,7 +195,9 @@ class Home:
             getattr(totals, name).update(getattr(later, name))
         boxes = [name for name, taken in totals.taken.items() if taken and not name.startswith("#")]
         outputs = [name for name in totals.rows if not name.startswith("#")]
-        return describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
+        told = describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
+        discarded = totals.discarded | later.discarded
+        return add_sums(told, {name: place["row"] for name, place in totals.places.items()}, discarded)
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""

@@ -1,6 +1,7 @@
 """A network that runs, with its connection points and the queries that are attached to it."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from aurora import __version__
 from aurora.adapt.deferral import split_network
 from aurora.adapt.drawing import describe_arcs
 from aurora.adapt.figures import Figures
@@ -25,13 +27,14 @@ from aurora.history.answers import answers
 from aurora.history.control import ControlServer
 from aurora.history.deferred import READER, Deferred
 from aurora.history.home import Home
+from aurora.history.metrics_server import MetricsServer
 from aurora.history.parts import Parts
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
 from aurora.history.queries import Queries, check_sinks
 from aurora.history.query import QueryStatus
-from aurora.history.status import add_figures, add_shedding, add_waiting, describe_run
+from aurora.history.status import add_figures, add_shedding, add_sums, add_waiting, describe_run
 from aurora.history.stored import Progress
 from aurora.network.network import Network
 
@@ -67,6 +70,10 @@ def start(
     settings = settings or Settings()
     check_names(network, sources, sinks)
     with ExitStack() as held:
+        served = None
+        if settings.metrics is not None:
+            served = held.enter_context(MetricsServer(settings.metrics, _labels(network)))
+            watch = _both(served.take, watch)
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
             held.callback(home.release)
@@ -119,8 +126,26 @@ def start(
         if home is not None:
             home.write_network(describe_arcs(network))
         running = Running(network, parts, list(sinks), own, home, points, adapting, reads)
+        if served is not None:
+            running.metrics = served.url
+            served.follow(running.status)
         running._held.push(held.pop_all())
     return running
+
+
+def _labels(network: Network) -> dict[str, str]:
+    return {"network": network.name, "version": __version__}
+
+
+def _both(
+    first: Callable[[BatchReport], None], second: Callable[[BatchReport], None] | None
+) -> Callable[[BatchReport], None]:
+    def told(report: BatchReport) -> None:
+        first(report)
+        if second is not None:
+            second(report)
+
+    return told
 
 
 def _scratch(held: ExitStack) -> str:
@@ -165,6 +190,8 @@ class Running:
         self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
+        # Where its figures are served, if anywhere.
+        self.metrics: str | None = None
         # What is let go when the run has closed: its home, and what it has made ready for itself alone.
         self._held = ExitStack()
         self._server: ControlServer | None = None
@@ -182,6 +209,15 @@ class Running:
     def state(self) -> str:
         """running, paused or stopped."""
         return self._main.state
+
+    @property
+    def live(self) -> frozenset[str]:
+        """The inputs whose rows come while the network runs: it is not known how many there will be."""
+        return self._main.live
+
+    def discarded(self) -> dict[str, Counter[str]]:
+        """What was left out of the streams so far, by place and reason."""
+        return self._parts.discarded()
 
     def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped, and until the queries have processed the rest."""
@@ -274,6 +310,8 @@ class Running:
         seen = self.statistics()
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
         told = add_figures(told, self.figures(), self.troubles)
+        read = {name: int(place["row"]) for name, place in self._main.totals.places.items()}
+        told = add_sums(told, read, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
         return add_waiting(told, self._parts.waiting())
 

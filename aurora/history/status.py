@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import BoxFigures, Figures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
 from aurora.network.qos import Qos
 
-__all__ = ["add_figures", "add_shedding", "add_waiting", "describe_run"]
+__all__ = ["add_figures", "add_shedding", "add_sums", "add_waiting", "describe_run"]
 
 # Shorter batches do not tell how many rows could come.
 FEW = 1000
@@ -31,6 +32,7 @@ def describe_run(
         "batch": seen.batches,
         "seconds": round(seen.seconds, 3),
         "rejected": seen.rejected,
+        "discarded": {},
         "inputs": {
             name: {"rate": round(rate, 1), "waiting": None} for name, rate in seen.input_rates.items()
         },
@@ -46,6 +48,17 @@ def describe_run(
         "troubles": [],
         "changes": [asdict(change) for change in seen.changes],
     }
+
+
+def add_sums(
+    told: dict[str, Any], read: Mapping[str, int], discarded: Mapping[str, Mapping[str, int]]
+) -> dict[str, Any]:
+    """The same with the rows of each input so far, and what was left out of the streams, by box and reason."""
+    unknown = {"rate": 0.0, "waiting": None}
+    names = [*told["inputs"], *(name for name in read if name not in told["inputs"])]
+    inputs = {name: {"rows": read.get(name, 0), **told["inputs"].get(name, unknown)} for name in names}
+    left_out = {place.removeprefix(ARC): dict(reasons) for place, reasons in discarded.items() if reasons}
+    return {**told, "inputs": inputs, "discarded": left_out}
 
 
 def add_shedding(
@@ -83,6 +96,7 @@ def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> 
         "boxes": {**told["boxes"], **{name: told["boxes"][name] | _box(box) for name, box in known.items()}},
         "inputs": {
             name: {
+                **told["inputs"].get(name, {}),
                 "rate": told["inputs"].get(name, {}).get("rate", 0.0),
                 "waiting": read.waiting,
                 "growth": round(read.growth, 1),

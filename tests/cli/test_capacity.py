@@ -142,4 +142,4 @@ def test_what_cannot_be_drawn(aurora, network: Path, tmp_path: Path, monkeypatch
     assert "--plot needs a network" in aurora("explain", "--plot", "x.png").err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     missing = aurora("explain", network, "--plot", tmp_path / "graphs.png")
-    assert missing.err == "error: plots are drawn by matplotlib, which is missing; pip install matplotlib\n"
+    assert missing.err == "error: this needs the package matplotlib; pip install 'aurora-spark[plot]'\n"

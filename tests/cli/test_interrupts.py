@@ -1,6 +1,8 @@
 """Ctrl-C, a closed pipe, a Java that was killed: how the command ends."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +22,8 @@ boxes:
 outputs:
   far: {from: over}
 """
+# On a slow machine a run tells of its progress, too.
+PROGRESS = re.compile(r"^\d+ s: |\"event\": \"(?:starting|progress)\"")
 MAIN = [sys.executable, "-c", "from aurora.cli.main import main; main()"]
 
 # Two interrupts, the second before the first has led to an end.
@@ -48,28 +52,36 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def followed(files: Path, then: Callable[[int], None]) -> tuple[int, list[str]]:
+def followed(files: Path, then: Callable[[int], None], *options: str) -> tuple[int, list[str]]:
     """A run with --follow to which something happens after its first batch; its status, and what it said."""
     arguments = ["run", "net.yaml", "--source", "r=csv:r.csv", "--sink", "far=csv:out/far.csv", "--follow"]
     process = subprocess.Popen(
-        [*MAIN, *arguments], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*MAIN, *arguments, *options], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(process, lambda: committed(files / "out" / ".far.csv.checkpoint") >= 0)  # type: ignore[arg-type]
     then(process.pid)
     told = process.communicate(timeout=PATIENCE)[1].splitlines()
-    # On a slow machine it has told of its progress before.
-    return process.returncode, [line for line in told if " s: batch " not in line]
+    return process.returncode, [line for line in told if not PROGRESS.search(line)]
 
 
 def test_an_interrupt_tells_what_the_run_did(files: Path) -> None:
     """As the terminal does it: to all processes of the group."""
     status, told = followed(files, lambda pid: os.killpg(pid, signal.SIGINT))
     assert status == 130
-    assert told[0].startswith("1 batch in ") and "r      4" in told[2] and "far     2" in told[4]
+    assert told[0].startswith("1 batch in ") and told[2] == "r         4" and told[4] == "far        2"
     assert told[-2:] == [
         f"1 row could not be read: see {files / 'out' / 'rejects.csv'}",
         "stopped: the same command goes on where it stopped",
     ]
+
+
+def test_a_service_manager_ends_a_run_in_order(files: Path) -> None:
+    """As `KillMode=mixed` does it: to the command alone."""
+    status, told = followed(files, lambda pid: os.kill(pid, signal.SIGTERM), "--log", "json")
+    assert status == 143
+    events = [json.loads(line) for line in told]
+    assert [each["event"] for each in events] == ["summary", "rejects", "stopped"]
+    assert events[0]["inputs"] == {"r": 4} and events[2]["goes_on"]
 
 
 def test_a_java_that_was_killed_is_one_line(files: Path) -> None:
@@ -96,5 +108,5 @@ def test_a_closed_pipe_ends_the_run_without_a_word(files: Path) -> None:
     assert process.stdout is not None and process.stderr is not None
     assert process.stdout.readline() == "far: 0,0,40\n"
     process.stdout.close()
-    told = [line for line in process.stderr if " s: batch " not in line]
+    told = [line for line in process.stderr if not PROGRESS.search(line)]
     assert (process.wait(PATIENCE), told) == (141, [])

@@ -1,9 +1,12 @@
 """`aurora check`, `aurora explain`, `aurora run`: what they print, and how they end."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -119,39 +122,54 @@ def test_a_wrong_run_is_one_line_before_spark_starts(aurora, options: tuple[str,
     assert ended.err.startswith(f"error: {message}") and ended.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "run"])
-def test_help_has_an_example(aurora, command: str) -> None:  # type: ignore[no-untyped-def]
-    ended = aurora(command, "--help")
-    assert ended.status == 0 and f"Example: aurora {command} " in ended.out
-
-
 @pytest.mark.usefixtures("no_spark")
 def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """The handler sets `stop`; the run ends after its batch, tells what it did, and the command ends as interrupted."""
 
-    def interrupted(network, sources, sinks, settings, watch, stop, storing):  # type: ignore[no-untyped-def]
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(10)
-        return Result(
-            Totals(batch=4, places={"reports": {"row": 9}}), 1.0, False, goes_on=bool(settings.checkpoint)
-        )
+    def start(network, sources, sinks, settings, watch, storing):  # type: ignore[no-untyped-def]
+        totals = Totals(batch=4, places={"reports": {"row": 9}})
+        return Told(Result(totals, 1.0, False, goes_on=bool(settings.checkpoint)), sent)
 
-    monkeypatch.setattr("aurora.cli.networks.run", interrupted)
+    sent = signal.SIGINT
+    monkeypatch.setattr("aurora.history.running.start", start)
     command = ["run", BORDER, "--source", SOURCE, "--sink", "alarms=console"]
     ended = aurora(*command)
     assert ended.status == 130 and ended.out == ""
     assert [line.rstrip() for line in ended.err.splitlines()] == [
         "5 batches in 1.0 s",
         "input    rows",
-        "reports  9",
+        "reports     9",
         "output  rows",
-        "alarms  0",
+        "alarms     0",
         "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped",
     ]
     ended = aurora(*command, "--checkpoint", "here")
     assert ended.err.splitlines()[-1] == "stopped: the same command goes on where it stopped"
     ended = aurora(*command, "--checkpoint", "here", "--fresh")
     assert ended.err.splitlines()[-1] == "stopped: the same command without --fresh goes on where it stopped"
+    sent = signal.SIGTERM
+    assert aurora(*command).status == 143, "as the service manager does it"
+
+
+class Told:
+    """A run whose result is known; while somebody waits for it, a signal comes."""
+
+    live: frozenset[str] = frozenset()
+
+    def __init__(self, result: Result, sent: int | None = None) -> None:
+        self._result, self._sent = result, sent
+
+    def __enter__(self) -> "Told":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def wait(self, stop: threading.Event) -> Result:
+        if self._sent is not None:
+            os.kill(os.getpid(), self._sent)
+            assert stop.wait(10)
+        return self._result
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -182,11 +200,65 @@ def test_a_run_that_could_read_no_row_has_failed(aurora, monkeypatch: pytest.Mon
     ]
 
 
-def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  # type: ignore[no-untyped-def]
+def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result, *options: str) -> Ended:  # type: ignore[no-untyped-def]
     """How a run ends whose result is known."""
-    monkeypatch.setattr("aurora.cli.networks.run", lambda *_: result)
-    ended: Ended = aurora("run", BORDER, "--source", SOURCE, "--sink", "alarms=console")
+    monkeypatch.setattr("aurora.history.running.start", lambda *_: Told(result))
+    ended: Ended = aurora("run", BORDER, "--source", SOURCE, "--sink", "alarms=console", *options)
     return ended
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_summary_fits_a_terminal(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    totals = Totals(batch=12_345, end=True, rows=Counter(alarms=1_234_567_890_123))
+    totals.places = {"reports": {"row": 9}, "r" * 200: {"row": 1_234_567_890_123}}
+    totals.discarded = {"b" * 200: Counter({"out of order": 10**12, "shed": 1})}
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = _ended(aurora, monkeypatch, Result(totals, 1.0, True)).err.splitlines()
+    assert len(lines) == 8 and max(map(len, lines)) <= 80
+    assert lines[:3] == [
+        "12,346 batches in 1.0 s",
+        f"input{' ' * 57}{' ' * 13}rows",
+        f"reports{' ' * 55}{' ' * 16}9",
+    ]
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_quiet_run_tells_what_went_wrong(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    totals = Totals(batch=0, end=True, places={"reports": {"row": 9}})
+    for options in (["--quiet"], ["--log", "warning"]):
+        assert _ended(aurora, monkeypatch, Result(totals, 1.0, True), *options).err == ""
+    totals.rejected, totals.rejects = 2, "r.csv"
+    assert (
+        _ended(aurora, monkeypatch, Result(totals, 1.0, True), "--quiet").err
+        == "2 rows could not be read: see r.csv\n"
+    )
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_run_told_in_json(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    totals = Totals(batch=0, end=True, rejected=9, rows=Counter(alarms=1), rejects="r.csv")
+    totals.discarded, totals.places = {"crowd": Counter({"out of order": 1})}, {"reports": {"row": 9}}
+    told = _ended(aurora, monkeypatch, Result(totals, 1.0, True), "--log", "json").err.splitlines()
+    found = [json.loads(line) for line in told]
+    assert [(each["level"], each["event"]) for each in found] == [
+        ("info", "summary"),
+        ("warning", "rejects"),
+        ("error", "error"),
+    ]
+    for each in found:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", each.pop("time"))
+    assert found[0] == {
+        "level": "info",
+        "event": "summary",
+        "message": "1 batch in 1.0 s",
+        "ended": True,
+        "batches": 1,
+        "seconds": 1.0,
+        "inputs": {"reports": 9},
+        "outputs": {"alarms": 1},
+        "discarded": {"crowd": {"out of order": 1}},
+        "rejected": 9,
+    }
 
 
 @pytest.mark.parametrize(
@@ -198,7 +270,7 @@ def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result) -> Ended:  #
             ["run", "--sourec", "x"],
             "No such option: --sourec (Possible options: --source); see aurora run --help",
         ),
-        (["nexmark", "run", "--fly"], "No such option: --fly; see aurora nexmark run --help"),
+        (["nexmark", "run", "--xyzzy"], "No such option: --xyzzy; see aurora nexmark run --help"),
     ],
 )
 def test_a_command_in_wrong_words_is_told_in_one_line(aurora, words: list[object], told: str) -> None:  # type: ignore[no-untyped-def]
@@ -218,7 +290,7 @@ def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp
     assert ended.status == 0 and ended.out == ""
     assert out.read_text() == (BORDER.parent / "expected" / "alarms.csv").read_text()
     assert sorted(os.listdir(tmp_path)) == ["alarms.csv"], "no checkpoint stays behind a finished run"
-    assert "1 batch in " in ended.err and "reports  15" in ended.err and "alarms  2" in ended.err
+    assert "1 batch in " in ended.err and "reports    15" in ended.err and "alarms     2" in ended.err
     assert signal.getsignal(signal.SIGINT) is handler
 
 

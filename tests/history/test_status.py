@@ -15,7 +15,7 @@ from aurora.history.status import describe_run
 
 TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
 
-MORE = {"seconds", "rejected", "arcs", "overhead", "cores", "capacity", "troubles", "changes"}
+MORE = {"seconds", "rejected", "discarded", "arcs", "overhead", "cores", "capacity", "troubles", "changes"}
 
 
 def test_the_fields_are_those_of_the_contract() -> None:

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from aurora import from_text
-from aurora.cli import linear_road_demo, linear_road_history
 from aurora.cli.commands import app
 from aurora.linear_road import drive as driver
+from aurora.linear_road import history_generator
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.network.queries import linear_road
@@ -69,8 +69,7 @@ def desk(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     short = functools.partial(make_history, edition=dataclasses.replace(EDITION_2004, history_days=2))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (linear_road_history, linear_road_demo):
-            patch.setattr(module, "make_history", short)
+        patch.setattr(history_generator, "make_history", short)
         (folder / "engine.py").write_text(re.search(r"```python\n(.*?)```", TOOLS, re.DOTALL)[1])
         # The first command of the first document: all others need its traffic.
         (folder / "simulated.txt").write_text(called(folder, commands(TOOLS)[0]))
