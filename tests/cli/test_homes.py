@@ -101,7 +101,7 @@ def test_a_home_that_cannot_be_one(aurora, tmp_path: Path, monkeypatch: pytest.M
     for options, told in (
         (
             ("--home", "home", "--checkpoint", "c"),
-            "a home has the checkpoint in it: give a home or a checkpoint",
+            "a home contains its own checkpoint: give a home or a checkpoint",
         ),
         (("--home", "."), f"home {tmp_path} holds border.yaml, so it is not the home of a network"),
         (("--home", "border.yaml"), f"home {tmp_path}/border.yaml is not a folder; name another one"),
