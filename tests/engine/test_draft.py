@@ -158,7 +158,7 @@ def test_what_cannot_be_drafted(tmp_path: Path) -> None:
         ("a.csv", b"", "a.csv has no rows"),
         ("b.csv", b"a,A\n1,2\n", "the header names a twice; rename one of the two"),
         ("a.json", b'[\n{"a": 1}]', "is one list: convert it to an object per line"),
-        ("b.json", b"1\n", "has no objects, one a line"),
+        ("b.json", b"1\n", "has no JSON objects, one per line"),
         ("a.parquet", b"nope", "cannot be read as Parquet"),
         ("a.csv.gz", b"nope", "cannot be read"),
     ]:
