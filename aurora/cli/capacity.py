@@ -32,27 +32,28 @@ def capacity(
         list[str] | None, typer.Option("--rate", help="NAME=ROWS_PER_SECOND; once for each input.")
     ] = None,
     home: Annotated[
-        Path | None, typer.Option(help="The home of the network: the figures of its runs count.")
+        Path | None, typer.Option(help="The home of the network, to use the figures of its runs.")
     ] = None,
     sample: Annotated[
         list[str] | None,
         typer.Option(
             "--sample",
-            help="NAME=csv:PATH and so on, once for each input: the network is run on it and measured.",
+            help="NAME=csv:PATH and so on, once for each input: a sample to measure the network on.",
         ),
     ] = None,
     cores: Annotated[
-        int | None, typer.Option(help="Cores that there will be [those of this machine].", min=1)
+        int | None, typer.Option(help="How many cores there will be [as many as here].", min=1)
     ] = None,
     headroom: Annotated[
-        float, typer.Option(help="The share of them that may be used; the rest is for bursts and queries.")
+        float,
+        typer.Option(help="The share of them to use in steady state; the rest is for bursts and queries."),
     ] = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
-    """Tell how many cores a network needs at given rates, box by box, and the largest rate that fits.
+    """Predict how many cores a network needs at given rates, and the largest rate that fits.
 
-    What a tuple costs is taken from the home of a network that runs or has run, or measured on a sample of its input,
-    best half a minute of it. The exit status is 1 where the network does not fit.
+    The cost of a tuple comes from the home of a network that runs or has run, or from a run on a sample of its input,
+    ideally half a minute of it. The exit status is 1 if the network does not fit.
 
     \b
     Examples:

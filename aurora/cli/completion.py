@@ -17,7 +17,7 @@ def completion(
 ) -> None:
     """Print a script with which a shell completes commands and options of aurora.
 
-    Give it to the shell where that looks for such scripts, and start a new shell.
+    Put it where your shell looks for such scripts, and start a new shell.
 
     \b
     Examples:

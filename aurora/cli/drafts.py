@@ -26,7 +26,7 @@ def draft(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="CSV, JSON lines or Parquet, also packed; or an address, csv:PATH?.."
+            metavar="FILE", help="CSV, JSON lines or Parquet, compressed or not; or an address, csv:PATH?.."
         ),
     ],
     out: Annotated[
@@ -36,7 +36,7 @@ def draft(
     """Look at a file and write a first network for it.
 
     The network has the schema of the file and one box: counts and means for each minute, by the field that groups
-    best. It runs as it stands. What to type next is told on stderr.
+    best. It runs as it stands. The command to run it is printed on stderr.
 
     \b
     Examples:
@@ -90,8 +90,8 @@ def show(
 ) -> None:
     """Show the first rows of a file, or of any stream of a network on a sample.
 
-    A network is run on the first rows of its sources, here and without Spark; nothing is written. At the end of the
-    sample all windows close.
+    This runs a network on the first rows of its sources, without Spark, and writes nothing. All windows close at the
+    end of the sample.
 
     \b
     Examples:

@@ -32,8 +32,8 @@ def explain(
 ) -> None:
     """Show a network, the stages into which its boxes are fused, and Spark's plan.
 
-    With --home it shows the network that runs there, or has run, with what was measured: tuples a second, what each
-    box costs and gives, and what belongs to no box.
+    With --home it shows the network that runs or has run there, with its figures: tuples per second, what each box
+    costs and gives, and what belongs to no box.
 
     \b
     Examples:

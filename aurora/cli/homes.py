@@ -28,11 +28,11 @@ LOOK = 1.0
 def status(
     home: HomeFolder,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, once a second, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Update once a second, until Ctrl-C.")] = False,
 ) -> None:
     """Show how a running network is doing: inputs, boxes, outputs, points and queries.
 
-    Where no network runs, these are the figures with which it stopped; while Spark starts, it is starting.
+    If no network is running, it shows the last figures; while Spark starts, it says that the network is starting.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def _ask(home: Path, command: str, **more: Any) -> dict[str, Any]:
 
 
 def pause(home: HomeFolder) -> None:
-    """Pause a network: the batch under way ends, and the input waits at its source.
+    """Pause a network: the current batch ends, and the input waits at its source.
 
     Example: aurora pause border-home
     """
@@ -96,7 +96,7 @@ def _batches(answer: dict[str, Any]) -> str:
 def resume(
     home: HomeFolder,
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="A query that failed, to start it again.")
+        str | None, typer.Argument(metavar="QUERY", help="A failed query, to restart it.")
     ] = None,
 ) -> None:
     """Resume a paused network, or restart a failed query where it stopped.
@@ -135,21 +135,22 @@ def attach(
     sink: Annotated[
         list[str] | None,
         typer.Option(
-            "--sink", help="NAME=csv:PATH, json:PATH or parquet:PATH; outputs without one are left out."
+            "--sink",
+            help="NAME=csv:PATH, json:PATH or parquet:PATH; an output without a sink is not computed.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="A name for the query [the name of its network].")] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            help="Where to begin: a span such as 1h, a number, all, or now [all that is kept]. A number counts "
+            help="Where to begin: a span such as 1h, a number, all, or now [everything kept]. A number counts "
             "tuples, or units of the field by which the point keeps."
         ),
     ] = None,
 ) -> None:
     """Attach a query to a running network: the history of its points first, then live tuples, without a gap.
 
-    It stays attached, also when the network is stopped and started again, until it is detached.
+    It stays attached until you detach it, even if the network is stopped and started again.
 
     \b
     Examples:
@@ -200,13 +201,13 @@ def peek(
     ],
     where: Annotated[str | None, typer.Option(help="A condition in SQL, for example 'Pos >= 30'.")] = None,
     last: Annotated[int, typer.Option(help="How many rows to show.", min=0)] = 10,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with the rows that come.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Continue with new rows.")] = False,
     format: Annotated[str, typer.Option(help="csv or json.")] = "csv",
 ) -> None:
     """Show rows: the last ones in a point or view, or live ones from any stream.
 
-    Of a point or view these are rows that it has. On another stream the command waits for rows that pass, and sees a
-    hundred of each batch at most.
+    For a point or view, these are its stored rows. On any other stream, the command waits for rows that pass, and sees
+    at most a hundred of each batch.
 
     \b
     Examples:

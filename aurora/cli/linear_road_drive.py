@@ -16,7 +16,7 @@ def drive(
     data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
     to: Annotated[str, typer.Option(help="dir:PATH (one file a second) or tcp:HOST:PORT (listens there).")],
     speed: Annotated[float, typer.Option(help="2 is twice as fast as real time.")] = 1.0,
-    replicate: Annotated[int, typer.Option(help="So many copies of each expressway, for load.")] = 1,
+    replicate: Annotated[int, typer.Option(help="How many copies of each expressway, for more load.")] = 1,
     start_at: Annotated[int, typer.Option(help="Begin with this second of the data.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:

@@ -20,7 +20,7 @@ def history(
         bool, typer.Option(help="A toll row of each car and day for every expressway, not for one.")
     ] = False,
 ) -> None:
-    """Make ten weeks of history for the cars in the data, in place of what an older run made there.
+    """Make ten weeks of history for the cars in the data; an older history is replaced.
 
     Example: aurora linear-road history --data traffic --expressways 1 --seed 1
     """

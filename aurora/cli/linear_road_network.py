@@ -12,7 +12,7 @@ def network(
         bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
     ] = False,
 ) -> None:
-    """Print the network of the benchmark in its text form; its queries of the past know of no history there.
+    """Print the network of the benchmark in its text form, without the history.
 
     Example: aurora linear-road network > linear-road.yaml
     """

@@ -69,11 +69,11 @@ def run(
         Path | None, typer.Option(help="The folder with toll_history and segment_history; else the data's.")
     ] = None,
     pace: Annotated[str, typer.Option(help="fast (as fast as it can) or realtime (by the clock).")] = "fast",
-    replicate: Annotated[int, typer.Option(help="So many copies of each expressway, for load.")] = 1,
+    replicate: Annotated[int, typer.Option(help="How many copies of each expressway, for more load.")] = 1,
     master: Annotated[
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Tuples of a batch at most.")] = None,
+    batch: Annotated[int | None, typer.Option(help="The most tuples in a batch.")] = None,
     partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     fused: Annotated[
@@ -81,19 +81,22 @@ def run(
     ] = False,
     home: Annotated[
         Path | None,
-        typer.Option(help="Folder for the run: aurora status, attach, peek and others talk to it there."),
+        typer.Option(
+            help="A folder for the run, through which aurora status, attach, peek and others talk to it."
+        ),
     ] = None,
     graphs: Annotated[
         bool,
         typer.Option(
-            "--graphs", help="Under overload let requests wait, then leave some out; they go to requests.csv."
+            "--graphs",
+            help="Under overload, delay requests, then drop some; their answers go to requests.csv.",
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
+        bool, typer.Option("--fresh", help="Start over, even if a run in --out is unfinished.")
     ] = False,
 ) -> None:
-    """Run the Linear Road network on Spark; a run that was killed goes on where it stopped.
+    """Run the Linear Road network on Spark; the same command continues a killed run.
 
     With --pace realtime a driver delivers each second when it is due, and Emit is the simulation clock.
 

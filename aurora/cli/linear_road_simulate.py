@@ -18,7 +18,7 @@ def simulate(
     minutes: Annotated[int, typer.Option(help="How long the traffic is simulated, from empty roads.")] = 180,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
     last: Annotated[
-        int | None, typer.Option(help="Keep only so many minutes, the last ones; their times start at 0.")
+        int | None, typer.Option(help="Keep only the last so many minutes; their times start at 0.")
     ] = None,
     plots: Annotated[bool, typer.Option("--plots", help="Also draw traffic-N.png, a page of plots.")] = False,
 ) -> None:

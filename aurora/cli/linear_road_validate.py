@@ -52,7 +52,7 @@ def validate(
     ] = None,
     dialect: Annotated[str, typer.Option(help="native, original or walmart.")] = "native",
     edition: Annotated[str, typer.Option(help="The edition of the rules.")] = "2004",
-    replicate: Annotated[int, typer.Option(help="The run was fed so many copies of each expressway.")] = 1,
+    replicate: Annotated[int, typer.Option(help="How many copies of each expressway the run got.")] = 1,
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     report: Annotated[
         Path | None, typer.Option(help="Where the JSON report goes; else beside the output.")
@@ -60,7 +60,7 @@ def validate(
 ) -> None:
     """Compare an output with the reference answers; status 1 on any fault.
 
-    Lines of the input that are no tuples go to a rejects file beside the report.
+    Lines of the input that are not tuples go to a rejects file beside the report.
 
     \b
     Examples:

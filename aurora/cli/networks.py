@@ -56,7 +56,7 @@ def run_network(
         typer.Option(
             "--sink",
             metavar="NAME=ADDRESS",
-            help="Where an output goes; an output without a sink is left out. Addresses: csv:PATH, json:PATH, "
+            help="Where an output goes; an output without a sink is not computed. Addresses: csv:PATH, json:PATH, "
             "parquet:PATH, kafka:HOST:PORT/TOPIC, console.",
         ),
     ] = None,
@@ -65,12 +65,12 @@ def run_network(
         typer.Option(help="Where bad rows go, for example csv:bad.csv [rejects.csv beside the first sink]."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more when the files and topics are read.")
+        bool, typer.Option("--follow", help="Wait for more after the files and topics are read.")
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="A Spark master, for example spark://host:7077 [all cores here].")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Rows of each input in a batch, at most.")] = Settings.batch,
+    batch: Annotated[int, typer.Option(help="The most rows of each input in a batch.")] = Settings.batch,
     partitions: Annotated[int | None, typer.Option(help="Buckets for the keys [number of cores].")] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="Folder of the checkpoint [beside the first sink].")
@@ -78,7 +78,7 @@ def run_network(
     home: Annotated[
         str | None,
         typer.Option(
-            help="Folder for all of the run: aurora status, attach, peek and others talk to it there."
+            help="A folder for the run, through which aurora status, attach, peek and others talk to it."
         ),
     ] = None,
     metrics: Annotated[
@@ -89,7 +89,7 @@ def run_network(
         ),
     ] = None,
     no_shedding: Annotated[
-        bool, typer.Option("--no-shedding", help="Leave nothing out under overload, whatever the graphs say.")
+        bool, typer.Option("--no-shedding", help="Drop nothing under overload, whatever the graphs say.")
     ] = False,
     no_deferring: Annotated[
         bool, typer.Option("--no-deferring", help="Let no output wait for a more urgent one.")
@@ -99,16 +99,16 @@ def run_network(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
     spark_log: Annotated[
-        Path | None, typer.Option(help="Where Spark's log goes [kept only where a run fails].")
+        Path | None, typer.Option(help="Where Spark's log goes [kept only if a run fails].")
     ] = None,
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
-    A path that ends in .csv, .jsonl, .ndjson or .json is one file with the rows in the order of emission, any other a
-    folder of parts.
+    A sink whose path ends in .csv, .jsonl, .ndjson or .json is one file, with rows in the order of emission; any other
+    path is a folder of parts.
 
-    A run that was killed goes on where it stopped when the same command is given again. With --home other terminals
-    can talk to it, and its connection points keep what passes.
+    If a run is killed, the same command continues where it stopped. With --home, other terminals can talk to the run,
+    and its connection points keep what passes.
 
     \b
     Examples, one for each kind of source:

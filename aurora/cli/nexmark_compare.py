@@ -20,7 +20,7 @@ __all__ = ["compare", "show"]
 def compare(
     out: Annotated[Path, typer.Option(help="Gets comparison.json, comparison.png and the events.")],
     queries: Annotated[str, typer.Option(help="Which queries, q0 to q8.")] = "q0,q1,q2,q3,q4,q5,q6,q7,q8",
-    events: Annotated[int, typer.Option(help="So many events are made.")] = 1_000_000,
+    events: Annotated[int, typer.Option(help="How many events to make.")] = 1_000_000,
     systems: Annotated[str, typer.Option(help="Which systems, aurora first.")] = "aurora,spark,flink",
     data: Annotated[
         Path | None, typer.Option(help="A folder of JSON events, instead of making them.")
@@ -31,7 +31,7 @@ def compare(
 ) -> None:
     """Run queries on this engine, hand-written Spark and Flink SQL, one after the other; compare the results.
 
-    Flink is installed in an environment of its own, the first time that it is asked for. Status 1 if a result is wrong.
+    Flink is installed into its own environment when it is first used. The status is 1 if a result is wrong.
 
     \b
     Examples:

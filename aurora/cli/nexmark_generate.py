@@ -35,9 +35,7 @@ def generate(
     late_by: LateBy = 3.0,
     bid_streams: BidStreams = None,
     categories: Categories = None,
-    events_per_file: Annotated[
-        int | None, typer.Option(help="A new file after so many events [1000000].")
-    ] = None,
+    events_per_file: Annotated[int | None, typer.Option(help="Events per file [1000000].")] = None,
 ) -> None:
     """Write the events of an auction house: events-NNNNN files, categories.csv and generation.json.
 

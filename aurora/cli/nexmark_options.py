@@ -32,14 +32,14 @@ ScaleLevel = Annotated[
         help="small, medium or large: the rate and the events, in the draft also bid streams and categories.",
     ),
 ]
-BidStreams = Annotated[int | None, typer.Option(help="draft: so many streams that bids come on [1].")]
+BidStreams = Annotated[int | None, typer.Option(help="draft: the number of bid streams [1].")]
 Categories = Annotated[int | None, typer.Option(help="draft: the size of the static file [300].")]
 Rate = Annotated[
     str | None,
     typer.Option(help="Events/s [10000], sine:LOW..HIGH:SECONDS or steps:RATE,RATE,..:SECONDS."),
 ]
 Late = Annotated[float, typer.Option(help="The share of the events that come late.")]
-LateBy = Annotated[float, typer.Option(help="How many seconds late they are at most.")]
+LateBy = Annotated[float, typer.Option(help="The largest delay of late events, in seconds.")]
 
 
 def asked_for(

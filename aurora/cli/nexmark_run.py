@@ -26,7 +26,7 @@ def run(
     rate: Annotated[float | None, typer.Option(help="Events a second; default: as fast as it can.")] = None,
     lose: Annotated[
         float,
-        typer.Option(help="With --rate: a share of the events that never comes, to see what that does."),
+        typer.Option(help="With --rate: the share of the events to lose, to see the effect."),
     ] = 0.0,
     profile: Annotated[str | None, typer.Option(help="standard or draft; default: that of the data.")] = None,
     lateness: Annotated[
@@ -39,13 +39,13 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Events of a batch at most.")] = None,
+    batch: Annotated[int | None, typer.Option(help="The most events in a batch.")] = None,
     partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew, even if a run in --out is unfinished.")
+        bool, typer.Option("--fresh", help="Start over, even if a run in --out is unfinished.")
     ] = False,
 ) -> None:
-    """Run one query over a folder of events; one that was killed goes on where it stopped.
+    """Run one query over a folder of events; the same command continues a killed run.
 
     \b
     Examples:

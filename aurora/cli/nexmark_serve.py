@@ -31,17 +31,17 @@ def serve(
     scale: ScaleLevel = None,
     rate: Rate = None,
     pace: Annotated[
-        str, typer.Option(help="realtime (each event when it is due), or fast (as fast as it is taken).")
+        str, typer.Option(help="realtime (each event when it is due), or fast (as fast as the client reads).")
     ] = "realtime",
     late: Late = 0.0,
     late_by: LateBy = 3.0,
     bid_streams: BidStreams = None,
     categories: Categories = None,
 ) -> None:
-    """Serve JSON lines to a client, at the rate, and tell how late they were; without --events until it goes.
+    """Serve JSON lines to a client at a rate, and report how late they were; without --events, until it disconnects.
 
-    With several bid streams each has a port of its own, behind that of the other events. The clock starts when all
-    clients are there.
+    Each of several bid streams has its own port, after that of the other events. The clock starts when all clients have
+    connected.
 
     \b
     Examples:

@@ -10,8 +10,8 @@ __all__ = ["prepare_machine"]
 def prepare_machine() -> None:
     """Prepare this machine, once: everything then starts about 4 seconds sooner.
 
-    Java's classes, as Spark uses them, are written to the cache of the user (200 MB), ready to be loaded. Without it
-    all works as well.
+    This writes Java's classes, as Spark uses them, to your cache folder (200 MB), ready to load. Everything also works
+    without it.
 
     Example: aurora prepare
     """

@@ -29,7 +29,7 @@ def summarise(result: "Result", outputs: list[str]) -> None:
     }
     lines = [
         *(
-            ["finished before, and the input is the same: nothing to do; --fresh starts over"]
+            ["already finished, and the input is the same: nothing to do; --fresh starts over"]
             * result.already
         ),
         f"{count(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s",
@@ -61,11 +61,11 @@ def summarise(result: "Result", outputs: list[str]) -> None:
 def tell_stopped(result: "Result", fresh: bool) -> None:
     """That the input has not ended, and how to go on."""
     if not result.goes_on:
-        text = "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped"
+        text = "stopped: nothing is kept; with --checkpoint DIR, a run continues where it stopped"
     else:
         waiting = f"; {count(result.waiting, 'tuple waits', 'tuples wait')} for it" if result.waiting else ""
         same = f"the same command{' without --fresh' if fresh else ''}"
-        text = f"stopped: {same} goes on where it stopped{waiting}"
+        text = f"stopped: {same} continues where it stopped{waiting}"
     tell(text, "stopped", goes_on=result.goes_on, waiting=result.waiting)
 
 

@@ -29,11 +29,11 @@ Log = Annotated[
     typer.Option(
         "--log",
         metavar="LEVEL|json",
-        help="What to tell on stderr: debug, info, warning or error [info]; json for one JSON object a line.",
+        help="What to print on stderr: debug, info, warning or error [info]; json for one JSON object per line.",
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Tell only warnings and errors on stderr, as --log warning does.")
+    bool, typer.Option("--quiet", help="Print only warnings and errors on stderr, as --log warning does.")
 ]
 
 

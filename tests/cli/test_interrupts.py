@@ -71,7 +71,7 @@ def test_an_interrupt_tells_what_the_run_did(files: Path) -> None:
     assert told[0].startswith("1 batch in ") and told[2] == "r         4" and told[4] == "far        2"
     assert told[-2:] == [
         f"1 row could not be read: see {files / 'out' / 'rejects.csv'}",
-        "stopped: the same command goes on where it stopped",
+        "stopped: the same command continues where it stopped",
     ]
 
 

@@ -141,12 +141,14 @@ def test_an_interrupt_has_its_own_status(aurora, monkeypatch: pytest.MonkeyPatch
         "reports     9",
         "output  rows",
         "alarms     0",
-        "stopped: nothing is kept of it; with --checkpoint DIR a run goes on where it stopped",
+        "stopped: nothing is kept; with --checkpoint DIR, a run continues where it stopped",
     ]
     ended = aurora(*command, "--checkpoint", "here")
-    assert ended.err.splitlines()[-1] == "stopped: the same command goes on where it stopped"
+    assert ended.err.splitlines()[-1] == "stopped: the same command continues where it stopped"
     ended = aurora(*command, "--checkpoint", "here", "--fresh")
-    assert ended.err.splitlines()[-1] == "stopped: the same command without --fresh goes on where it stopped"
+    assert (
+        ended.err.splitlines()[-1] == "stopped: the same command without --fresh continues where it stopped"
+    )
     sent = signal.SIGTERM
     assert aurora(*command).status == 143, "as the service manager does it"
 
