@@ -101,7 +101,8 @@ def follow(words: list[str], shown: str, installed: Installed, folder: Path) -> 
 def plain(text: str, folder: Path) -> list[list[str]]:
     """The words of each line; how long a run took may be anything, and the folder is /data."""
     text = re.sub(r"in [\d.]+ s\b", "in N s", text.replace(str(folder), "/data"))
-    return [line.split() for line in text.splitlines()]
+    # On a slow machine a run tells of its progress.
+    return [line.split() for line in text.splitlines() if not re.match(r"\d+ s: ", line)]
 
 
 NETWORK = """

@@ -193,7 +193,8 @@ class RunWatch:
             round(seconds, 1),
             rows_in,
             rows_out,
-            round((rows_in - self._before) / max(seconds, 0.001), 1),
+            # Without the seconds that Spark takes to start.
+            round((rows_in - self._before) / max(report.seconds, 0.001), 1),
             rejected,
             discarded,
             waiting if live else None,

@@ -23,7 +23,7 @@ def heard() -> Iterator[None]:
 
 
 def report(batch: int, rows: int, waiting: int | None = None, **more: object) -> BatchReport:
-    """A batch of 100 rows; `rows` is how many there are so far."""
+    """A batch of 100 rows, of which there is one in 10 seconds; `rows` is how many there are so far."""
     work = Work(inputs={"r": InputWork(100, 0.1, waiting)})
     given: dict[str, object] = {"rejected": 0, "end": False, **more}
     return BatchReport(
@@ -33,7 +33,7 @@ def report(batch: int, rows: int, waiting: int | None = None, **more: object) ->
         0,
         {"r": {"row": rows}},
         {},
-        0.0,
+        10.0 * (batch + 1),
         given.pop("end"),  # type: ignore[arg-type]
         work=work,
         **given,  # type: ignore[arg-type]
@@ -57,8 +57,8 @@ def test_a_plain_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> N
             # Rows of an earlier run count, but not for the rate.
             watch(report(batch, 1100 + 100 * batch, rejected=int(batch == 1), end=batch == 5))
     assert capsys.readouterr().err.splitlines() == [
-        "10 s: batch 2: 1,300 rows in, 150 out, 30 rows/s, 1 rejected",
-        "20 s: batch 4: 1,500 rows in, 250 out, 24 rows/s, 1 rejected",
+        "10 s: batch 2: 1,300 rows in, 150 out, 10 rows/s, 1 rejected",
+        "20 s: batch 4: 1,500 rows in, 250 out, 10 rows/s, 1 rejected",
     ]
 
 
@@ -77,7 +77,7 @@ def test_a_line_while_nothing_seems_to_happen(capsys: pytest.CaptureFixture[str]
         watch.running = running(live=True)  # type: ignore[assignment]
         now[0] = 150.0
         watch.look()
-    line = "batch 0: 100 rows in, 50 out, 9 rows/s"
+    line = "batch 0: 100 rows in, 50 out, 10 rows/s"
     assert capsys.readouterr().err.splitlines() == ["10 s: starting Spark", f"20 s: {line}", f"30 s: {line}"]
 
 
@@ -106,7 +106,7 @@ def test_the_same_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (batch["level"], batch["event"]) == ("debug", "batch")
     assert (progress["level"], progress["event"]) == ("info", "progress")
     figures = {
-        "batch": 4, "seconds": 10.0, "rows_in": 500, "rows_out": 50, "rows_per_second": 10.0, "rejected": 1,
+        "batch": 4, "seconds": 10.0, "rows_in": 500, "rows_out": 50, "rows_per_second": 2.0, "rejected": 1,
         "discarded": 0, "waiting": None, "lag_seconds": None, "done": None,
     }  # fmt: skip
     assert {name: progress[name] for name in figures} == figures == {name: batch[name] for name in figures}

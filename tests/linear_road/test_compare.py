@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from aurora.cli import linear_road_compare
+from aurora.cli.telling import with_choice
 from aurora.errors import AuroraError
 from aurora.linear_road.compare import Comparison, Outcome, compare, plot_comparison
 from aurora.linear_road.reading import survey
@@ -147,7 +148,7 @@ COMPARISON = Comparison(
 @pytest.fixture
 def call():
     app = typer.Typer()
-    app.command()(linear_road_compare.compare)
+    app.command()(with_choice(linear_road_compare.compare))
     return lambda *words: CliRunner().invoke(app, list(map(str, words)))
 
 
@@ -160,7 +161,7 @@ def test_the_command_prints_the_tables_of_the_paper(call, tmp_path, monkeypatch)
             tried(each)
         return COMPARISON
 
-    monkeypatch.setattr(linear_road_compare, "run_comparison", canned)
+    monkeypatch.setattr("aurora.linear_road.compare.compare", canned)
     words = ["--out", tmp_path, "--expressways", "0.5, 1,2", "--systems", "aurora,duckdb", "--minutes", 3]
     result = call(*words)
     assert result.exit_code == 0, result.output

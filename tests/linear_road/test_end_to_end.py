@@ -11,7 +11,6 @@ import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
-from aurora.cli import linear_road_history
 from aurora.cli.commands import app
 from aurora.cli.main import main
 from aurora.linear_road.edition import EDITION_2004
@@ -48,7 +47,7 @@ def read(lines):
 def test_all_four_commands(simulated, tmp_path, monkeypatch):
     # Two days in place of ten weeks: enough for all four to meet.
     short = functools.partial(make_history, edition=dataclasses.replace(EDITION_2004, history_days=2))
-    monkeypatch.setattr(linear_road_history, "make_history", short)
+    monkeypatch.setattr("aurora.linear_road.history_generator.make_history", short)
     result = call("history", "--data", simulated, "--expressways", 1, "--seed", 1)
     assert result.exit_code == 0, result.output
     assert "576,000 of segment history" in result.output

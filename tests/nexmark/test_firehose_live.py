@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from aurora import Network, Schema, Source, run
 from aurora import Settings as RunSettings
-from aurora.cli import nexmark_serve
 from aurora.cli.main import main
 from aurora.errors import AuroraError
 from aurora.nexmark.firehose import Firehose, Pace, Settings, events
@@ -242,7 +241,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         drinkers.extend(Drinker(tap.port) for tap in taps)
         return taps
 
-    monkeypatch.setattr(nexmark_serve, "taps_for", watched)
+    monkeypatch.setattr("aurora.nexmark.firehose.serve.taps_for", watched)
     options = ["--to", "tcp:127.0.0.1:0", "--events", "5000", "--seed", "8", "--pace", "fast"]
     monkeypatch.setattr(sys, "argv", ["aurora", "nexmark", "serve", *options])
     with pytest.raises(SystemExit) as ended:
