@@ -48,7 +48,8 @@ def run_network(
             "--source",
             metavar="NAME=ADDRESS",
             help="Where an input comes from; once for each input. Addresses: csv:PATH, json:PATH, parquet:PATH, "
-            "sqlite:FILE?table=T, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC; csv:- and json:- read stdin.",
+            "sqlite:FILE?table=T, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, "
+            "postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN; csv:- and json:- read stdin.",
         ),
     ] = None,
     sink: Annotated[
@@ -57,7 +58,7 @@ def run_network(
             "--sink",
             metavar="NAME=ADDRESS",
             help="Where an output goes; an output without a sink is left out. Addresses: csv:PATH, json:PATH, "
-            "parquet:PATH, kafka:HOST:PORT/TOPIC, console.",
+            "parquet:PATH, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE, console.",
         ),
     ] = None,
     rejects: Annotated[
