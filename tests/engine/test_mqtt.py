@@ -341,7 +341,7 @@ def test_fields_that_do_not_fit(tmp_path: Path) -> None:
         ),
         ("mqtt:h:1/t?topic=id", SCHEMA, "topic=id is no field of the input that is a string"),
         ("mqtt:h:1/t?topic=name", SCHEMA.select(["name"]), "no field of the input is one of the messages"),
-        ("mqtt:h:1/t?format=csv", Schema.parse("a struct<b: int>"), "CSV holds no structs"),
+        ("mqtt:h:1/t?format=csv", Schema.parse("a struct<b: int>"), "CSV cannot hold structs"),
     ):
         with pytest.raises(AuroraError, match=told):
             open_source("rows", address, schema, False, tmp_path)
