@@ -13,6 +13,7 @@ run: $(READY)
 
 test: $(READY)
 	@scripts/ensure-postgres
+	@scripts/ensure-mosquitto
 	@scripts/run-tests $(BIN)/python
 
 test-fast: $(READY)

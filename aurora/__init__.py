@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aurora.engine.controls import Controls
     from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
-    from aurora.engine.sinks.sink import Sink
+    from aurora.engine.sinks.sink import Interrupted, Sink
     from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
     from aurora.engine.sources.paced import Paced
@@ -43,6 +43,7 @@ __all__ = [
     "Controls",
     "Cursor",
     "Groups",
+    "Interrupted",
     "Memory",
     "Moment",
     "Network",
@@ -82,6 +83,7 @@ _HOMES = {
     "Controls": "aurora.engine.controls",
     "Cursor": "aurora.engine.sources.source",
     "Groups": "aurora.algebra.state.groups",
+    "Interrupted": "aurora.engine.sinks.sink",
     "Memory": "aurora.engine.sources.memory",
     "Moment": "aurora.algebra.state.turn",
     "Network": "aurora.network.network",

@@ -44,6 +44,8 @@ OTHERS = [
     "docs/running-networks.md",
     "docs/adaptation.md",
     "docs/kafka.md",
+    "docs/mqtt.md",
+    "docs/postgres.md",
     "docs/metrics.md",
     "docs/exit-codes.md",
     "docs/cluster.md",

@@ -1,5 +1,6 @@
 """Sources and sinks on the command line: NAME=ADDRESS."""
 
+from aurora.engine.address_options import without_secrets
 from aurora.errors import AuroraError
 
 __all__ = ["read_bindings"]
@@ -14,7 +15,7 @@ def read_bindings(given: list[str], what: str) -> dict[str, str]:
         name, equals, address = text.partition("=")
         if not equals or not name or not address:
             form = EXAMPLES.get(what, "NAME=ADDRESS, for example alarms=csv:out.csv")
-            raise AuroraError(f"--{what} {text}: write {form}")
+            raise AuroraError(f"--{what} {without_secrets(text)}: write {form}")
         if name in bound:
             raise AuroraError(f"--{what} {name} is given twice")
         bound[name] = address

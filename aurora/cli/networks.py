@@ -48,7 +48,8 @@ def run_network(
             "--source",
             metavar="NAME=ADDRESS",
             help="Where an input comes from; once for each input. Addresses: csv:PATH, json:PATH, parquet:PATH, "
-            "sqlite:FILE?table=T, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC; csv:- and json:- read stdin.",
+            "sqlite:FILE?table=T, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, "
+            "postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN; csv:- and json:- read stdin.",
         ),
     ] = None,
     sink: Annotated[
@@ -57,7 +58,7 @@ def run_network(
             "--sink",
             metavar="NAME=ADDRESS",
             help="Where an output goes; an output without a sink is not computed. Addresses: csv:PATH, json:PATH, "
-            "parquet:PATH, kafka:HOST:PORT/TOPIC, console.",
+            "parquet:PATH, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE, console.",
         ),
     ] = None,
     rejects: Annotated[
@@ -126,6 +127,11 @@ def run_network(
                              --sink alarms=csv:out.csv --metrics 9464
       aurora run border.yaml --source reports=kafka:127.0.0.1:9092/reports \\
                              --sink alarms=kafka:127.0.0.1:9092/alarms --follow
+      aurora run border.yaml --source reports=mqtt:127.0.0.1:1883/reports \\
+                             --sink alarms=csv:out.csv --home watch
+      aurora run border.yaml --follow --home watch \\
+                             --source "reports=postgres:127.0.0.1:5432/db/r?by=id" \\
+                             --sink alarms=postgres:127.0.0.1:5432/db/alarms
     """
     from aurora.cli.progress import RunWatch
     from aurora.cli.summary import nothing_was_read, summarise, tell_stopped

@@ -16,8 +16,8 @@ from aurora.algebra.tuples.train import LAST, Train
 from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
-from aurora.engine.sinks.rejects import REJECTS_SINK
-from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, sink_key
+from aurora.engine.sinks.rejects import REJECTS_SINK, rejects_train
+from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, sink_key, take_refused
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import TAPPED, Lane, output_lane, read_moment, read_tap
@@ -123,7 +123,8 @@ class Commits:
         rows: dict[str, int] = {}
         arrived: dict[str, list[int]] = {}
         written: dict[str, Sink] = {}
-        for name, train in self._trains(by_lane):
+        refused: list[Train] = []
+        for name, train in self._trains(by_lane, refused):
             rows[name] = len(train)
             arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
@@ -132,6 +133,10 @@ class Commits:
                     note = totals.notes[key]
                     totals.notes[key] = deliver_train(sink, batch, train, note)
                     written[key] = sink
+                    bad = take_refused(sink)
+                    if bad:
+                        rows[name] -= len(bad)
+                        refused.append(rejects_train(f"sink {name}", bad))
         for name, parts in _parts_by_output(by_lane).items():
             sink = self._sinks[name]
             assert isinstance(sink, StagingSink)
@@ -146,13 +151,16 @@ class Commits:
                 sink.sync()
         return rows, arrived
 
-    def _trains(self, by_lane: dict[int, list[Any]]) -> Iterator[tuple[str, Train]]:
-        """What came as rows: by output, and what was rejected, by source, file and line."""
+    def _trains(self, by_lane: dict[int, list[Any]], refused: list[Train]) -> Iterator[tuple[str, Train]]:
+        """What came as rows: by output, and what was rejected, by source, file and line.
+
+        `refused` are those that sinks did not take: asked for last, behind all outputs.
+        """
         for index, (name, _) in enumerate(self._plan.outputs):
             trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
             if trains:
                 yield name, Train.concat(trains).arrange()
-        bad = [Train.from_bytes(payload) for payload in by_lane.get(Lane.REJECTS, [])]
+        bad = [Train.from_bytes(payload) for payload in by_lane.get(Lane.REJECTS, [])] + refused
         if bad:
             train = Train.concat(bad)
             order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]

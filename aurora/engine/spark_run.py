@@ -26,6 +26,7 @@ from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
 from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
+from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.master import check_master
@@ -216,6 +217,8 @@ class SparkRun:
                 "a run cannot be stopped from its own watch or sink: set the event that you passed to `run` or `wait`"
             )
         self._stopped.set()
+        for sink in self._bound.sinks.values():
+            interrupt(sink)
         with self._closing:
             if self._result is None and self._fault is None:
                 self._close()
@@ -374,6 +377,9 @@ class SparkRun:
             self._taker = threading.get_ident()
             try:
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
+            except Interrupted:
+                self._left = True
+                raise
             except BaseException as fault:
                 # Through Java it would come back as text, without its kind. What stopping brings about is no cause.
                 if not self._stopped.is_set():

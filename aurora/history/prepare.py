@@ -19,11 +19,13 @@ def prepare_stored(
     folder: str | Path,
     progress: Progress | None = None,
     points: Mapping[str, Stored] | None = None,
+    fresh: bool = False,
 ) -> dict[str, Any]:
     """The sources, plus one for each stored set of the network, with its files in `folder`, which belongs to this run.
 
     A source that you give replaces the address in the network. `points` are the stored sets of the running network that
     this one is attached to. `progress` is called with the name of a set and the number of rows stored so far.
+    Sets in a database are read again only if `fresh`.
     """
     found = dict(sources)
     for name, entry in network.inputs.items():
@@ -35,7 +37,7 @@ def prepare_stored(
         if not pulled or isinstance(address, Source | KeyedSet):
             found[name] = address
         else:
-            found[name] = store_by_key(name, address, entry.schema, stored.key, Path(folder), progress)
+            found[name] = store_by_key(name, address, entry.schema, stored.key, Path(folder), progress, fresh)
     return found
 
 

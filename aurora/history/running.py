@@ -94,7 +94,7 @@ def start(
             points.register_part(READER, arcs, settings.fresh)
         own = _settings(settings, home)
         folder = home.stored if home is not None else _scratch(held)
-        sources = prepare_stored(network, sources, folder, storing)
+        sources = prepare_stored(network, sources, folder, storing, fresh=settings.fresh)
         reads = find_reads(network, sources)
         if split is not None and home is not None:
             check_sinks(split.later, sinks, reads, home)

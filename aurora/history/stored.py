@@ -21,6 +21,7 @@ from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_wh
 from aurora.engine.fingerprint import feed_values
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
+from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import open_whole, source_path
 from aurora.engine.sources.steady import read_steadily
 from aurora.errors import AuroraError
@@ -46,20 +47,22 @@ def store_by_key(
     key: tuple[str, ...],
     folder: Path,
     progress: Progress | None = None,
+    fresh: bool = False,
 ) -> StoredSet:
     """The rows at an address, stored by key in a folder of this run; what is there already, and is the same, is used.
 
     `progress` hears the name of the set and how many rows it has so far. It is built aside and renamed when it is
-    complete: a run that is killed leaves nothing behind that another would take for the set.
+    complete: a run that is killed leaves nothing behind that another would take for the set. Rows of a database, which
+    has no files to look at, are read anew only if `fresh`, so that a run goes on with those that it began with.
     """
     if not check_key(key, schema, f"stored set {name}"):
         raise AuroraError(
             f"stored set {name}: it cannot be stored by key, because it has none; add key: [FIELD]"
         )
     place = source_path(name, address)
-    if place is None:
+    if place is None and not is_postgres(address):
         raise AuroraError(f"stored set {name}: {address} can be read only once; give a file")
-    files = os.path.abspath(place)
+    files = None if place is None else os.path.abspath(place)
     made_of = {
         "form": FORM,
         "address": address,
@@ -73,7 +76,7 @@ def store_by_key(
         folder.mkdir(parents=True, exist_ok=True)
         with Locks() as locks:
             locks.take(f"the stored set {name}", folder / f".{building.prefix}.lock")
-            found = building.find(made_of)
+            found = None if fresh and place is None else building.find(made_of)
             if found is None:
                 found = building.build(made_of)
         return found
@@ -81,9 +84,9 @@ def store_by_key(
         raise cannot_write(folder, fault) from None
 
 
-def _survey(place: str) -> str:
-    # A database notes its latest changes beside it.
-    return f"{survey(place)} {survey(f'{place}-wal')}"
+def _survey(place: str | None) -> str:
+    # A database in a file notes its latest changes beside it.
+    return "" if place is None else f"{survey(place)} {survey(f'{place}-wal')}"
 
 
 class _Building:

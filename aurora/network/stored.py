@@ -28,9 +28,9 @@ from aurora.algebra.tuples.types import (
 )
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["check_address", "read_stored_schema", "split_table"]
+__all__ = ["check_address", "check_no_password", "read_stored_schema", "split_table"]
 
-FORMS = "parquet:PATH, csv:PATH, json:PATH or sqlite:FILE?table=NAME"
+FORMS = "parquet:PATH, csv:PATH, json:PATH, sqlite:FILE?table=NAME or postgres:HOST:PORT/DATABASE/TABLE"
 TABLE = re.compile(r"(.+?)\?table=([^&]+)", re.DOTALL)
 GIVE = 'give its schema: "Field type, .."'
 
@@ -38,11 +38,23 @@ GIVE = 'give its schema: "Field type, .."'
 def check_address(address: object, where: str) -> str:
     """The address, if it is one of a set that can be read again and again."""
     kind, colon, place = address.partition(":") if isinstance(address, str) else ("", "", "")
-    if not colon or kind not in ("parquet", "csv", "json", "sqlite") or not place or place == "-":
+    if kind in ("postgres", "postgresql"):
+        check_no_password(place, where)
+    if not colon or kind not in ("parquet", "csv", "json", "sqlite", "postgres") or not place or place == "-":
         raise AuroraError(f"{where}: '{address}' is not the address of a stored set; write {FORMS}")
     if kind == "sqlite":
         split_table(place, where)
     return f"{kind}:{place}"
+
+
+def check_no_password(place: str, where: str) -> None:
+    """Raises a fault that does not show it if there is a user or a password in the address of a database."""
+    before, _, options = place.partition("?")
+    if "@" in before or any(re.match(r"(?i)(?:pg)?(?:user|pass)", option) for option in options.split("&")):
+        raise AuroraError(
+            f"{where}: an address holds no user and no password, for a command shows it to everybody: put them into "
+            "PGUSER and PGPASSWORD, into ~/.pgpass, or into a service and write ?service=NAME"
+        )
 
 
 def split_table(place: str, where: str) -> tuple[str, str]:
@@ -63,6 +75,8 @@ def read_stored_schema(address: str, where: str) -> Schema:
             return _sqlite_schema(*split_table(place, where), where)
     except ValueError as fault:
         raise AuroraError(f"{where}: {place} cannot be read: {fault}; check the path") from None
+    if kind == "postgres":
+        raise AuroraError(f"{where}: of a table of PostgreSQL the schema must be told; {GIVE}")
     raise AuroraError(f"{where}: {kind.upper()} has no types of its own; {GIVE}")
 
 

@@ -80,9 +80,9 @@ def _open(
             tables[name] = read_table(name, address, entry.schema)
             continue
         source, receiver = open_source(name, address, entry.schema, False, folder)
-        if receiver is not None:
+        if receiver is not None and receiver.once:
             raise AuroraError(
-                f"source {name}: a socket or a pipe cannot be shown; save some of it to a file first"
+                f"source {name}: a socket, a pipe or a topic of MQTT cannot be shown; save some of it to a file first"
             )
         opened[name] = First(source, sample)
     return opened, tables

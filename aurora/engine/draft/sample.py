@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import STRING
+from aurora.engine.address_options import without_secrets
 from aurora.engine.draft.csv_style import read_style
 from aurora.engine.draft.json_fields import find_fields, read_objects
 from aurora.engine.draft.text_types import find_pattern, type_of_texts
@@ -74,7 +75,7 @@ def guess_address(given: str) -> str:
     if given.partition(":")[0] in ("csv", "json", "parquet", "sqlite", "tcp"):
         return given
     if not os.path.exists(given) and "*" not in given:
-        raise AuroraError(f"there is no file {given}; check the path")
+        raise AuroraError(f"there is no file {without_secrets(given)}; check the path")
     path = Path(_first_file(given))
     ending = path.with_suffix("").suffix if is_packed(path.name) else path.suffix
     kind = KINDS.get(ending.lower())

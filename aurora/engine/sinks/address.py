@@ -1,4 +1,5 @@
-"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC, console, a function, or an object."""
+"""Addresses of sinks: csv:PATH, json:PATH, parquet:PATH, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC,
+postgres:HOST:PORT/DATABASE/TABLE, console, a function, or an object."""
 
 import os
 from dataclasses import replace
@@ -7,9 +8,14 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.address_options import without_secrets
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.kafka.sink import open_kafka_sink
+from aurora.engine.mqtt.address import is_mqtt
+from aurora.engine.mqtt.sink import open_mqtt_sink
 from aurora.engine.paths import check_local
+from aurora.engine.postgres.address import is_postgres
+from aurora.engine.postgres.sink import open_postgres_sink
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.function import FunctionSink, Printer
 from aurora.engine.sinks.parts import PartSink
@@ -41,11 +47,15 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
         return FunctionSink(Printer(name))
     if is_kafka(text):
         return open_kafka_sink(name, text, schema)
+    if is_postgres(text):
+        return open_postgres_sink(name, text, schema)
+    if is_mqtt(text):
+        return open_mqtt_sink(name, text, schema)
     kind, colon, path = text.partition(":")
     if not colon or kind not in FILES or not path:
         raise AuroraError(
-            f"sink {name}: '{text.partition('?')[0]}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
-            "kafka:HOST:PORT/TOPIC or console"
+            f"sink {name}: '{without_secrets(text)}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            "kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE or console"
         )
     check_local(f"sink {name}", path)
     whole = path.lower().endswith(FILES[kind])

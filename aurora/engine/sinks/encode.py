@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from aurora.algebra.tuples.lists import with_elements
 from aurora.engine.sinks.times import time_text
 
-__all__ = ["csv_header", "json_lines", "to_csv", "to_json"]
+__all__ = ["cell_texts", "csv_header", "json_lines", "to_csv", "to_json"]
 
 # Batches are written in slices: Arrow counts the bytes of a string column in 32 bits, and memory that was used before
 # need not be fetched anew.
@@ -79,11 +79,18 @@ def _bytes(strings: pa.Array) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text, np.uint8)[ends[0] : ends[-1]]
 
 
-def _csv_cells(column: pa.Array) -> pa.Array:
+def cell_texts(column: pa.Array) -> pa.Array:
+    """Values as text, nothing quoted: a struct or array as JSON, null as null."""
     if pa.types.is_nested(column.type):
-        column = pc.if_else(pc.is_valid(column), _json_cells(column), pa.scalar(None, pa.string()))
-    if not pa.types.is_string(column.type):
-        return _plain(column)
+        return pc.if_else(pc.is_valid(column), _json_cells(column), pa.scalar(None, pa.string()))
+    return column if pa.types.is_string(column.type) else _plain(column)
+
+
+def _csv_cells(column: pa.Array) -> pa.Array:
+    plain = not pa.types.is_string(column.type) and not pa.types.is_nested(column.type)
+    column = cell_texts(column)
+    if plain:
+        return column
     special = pc.fill_null(pc.or_(pc.match_substring_regex(column, '[,"\n\r]'), pc.equal(column, "")), False)
     if not pc.any(special).as_py():
         return column

@@ -1,21 +1,33 @@
 """The file of rows that could not be read: it is there only if there are such rows."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Train
 from aurora.engine.sinks.sink import Note
 from aurora.engine.sinks.text import TextSink
-from aurora.engine.sources.source import REJECTS
+from aurora.engine.sources.source import REJECTS, Reject
 from aurora.errors import AuroraError
 
-__all__ = ["REJECTS_SINK", "RejectsSink"]
+__all__ = ["REJECTS_SINK", "RejectsSink", "rejects_train"]
 
 # No output has this name: the names of outputs are free, and `rejects` is one.
 REJECTS_SINK = "#rejects"
+
+
+def rejects_train(name: str, rejects: Sequence[Reject]) -> Train:
+    """Rows for the file of rejects; `name` is that of the source."""
+    rows = [
+        {"source": name, "file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text}
+        for bad in rejects
+    ]
+    line = np.array([bad.line for bad in rejects], np.int64)
+    return Train(pa.RecordBatch.from_pylist(rows, REJECTS.arrow()), np.zeros(len(rows), np.int64), line[None])
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,29 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints, Train
+from aurora.engine.sources.source import Reject
+from aurora.errors import AuroraError
 
-__all__ = ["Note", "Sink", "StagingSink", "deliver_train", "is_shared", "publish", "sink_key", "stage_train"]
+__all__ = [
+    "Interrupted",
+    "Note",
+    "Sink",
+    "StagingSink",
+    "deliver_train",
+    "interrupt",
+    "is_shared",
+    "publish",
+    "sink_key",
+    "stage_train",
+    "take_refused",
+]
 
 # How far a sink has come: plain JSON, kept with the batch that it tells of.
 Note = Any
+
+
+class Interrupted(AuroraError):
+    """A sink has given up waiting because the run is to stop; its batch is left to the next run."""
 
 
 @runtime_checkable
@@ -17,7 +35,9 @@ class Sink(Protocol):
     """What a network may write to. Pass a sink of your own to `run` as an object.
 
     A batch counts only once its note is on disk: `open` undoes what a killed run wrote after the last note. A sink may
-    have one more method, `publish(note)`, which is called when the batch of a note counts.
+    have more methods: `publish(note)` is called when the batch of a note counts; `refused()` returns the rows of the
+    last batch that the target did not accept, and they go to the rejects; `interrupt()` is called from another thread
+    when the run is to stop, and a sink that waits then raises `Interrupted`.
     """
 
     @property
@@ -89,6 +109,19 @@ def publish(sink: Sink, note: Note) -> None:
     told = getattr(sink, "publish", None)
     if callable(told):
         told(note)
+
+
+def take_refused(sink: Sink) -> list[Reject]:
+    """The rows of the batch just delivered that the place of the sink did not take."""
+    ask = getattr(sink, "refused", None)
+    return list(ask()) if callable(ask) else []
+
+
+def interrupt(sink: Sink) -> None:
+    """Tells the sink, if it wants to know, that the run is to stop."""
+    told = getattr(sink, "interrupt", None)
+    if callable(told):
+        told()
 
 
 def sink_key(name: str, sink: Sink) -> str:

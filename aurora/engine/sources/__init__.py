@@ -1,7 +1,8 @@
 """Where tuples come from: files, folders, sockets, pipes, memory. Each source reads straight into trains.
 
 - source: what every source can do; cursors, portions, rejects, notices
-- address: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, and what they open; address_text: their parts
+- address: csv:PATH, json:PATH, parquet:PATH, tcp:HOST:PORT, and what they open; address_text: their parts; servers have
+  packages of their own: aurora.engine.kafka, mqtt, postgres
 - files: files of CSV or JSON lines; folder: which files, in which order; text: their bytes, by place;
   unpack: those that are packed; encodings: how characters are written
 - csv_records: what a record of CSV is; records: where records end; headers: the first line; lines: pieces of lines

@@ -1,7 +1,8 @@
 """Addresses of sources: csv:PATH, json:PATH, parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT,
-kafka:HOST:PORT/TOPIC, or an object."""
+kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE, or an object."""
 
 import glob
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -12,6 +13,12 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.kafka.source import check_kafka, open_kafka
 from aurora.engine.kafka.watch import BrokerWatch
+from aurora.engine.mqtt.address import is_mqtt
+from aurora.engine.mqtt.source import check_mqtt, open_mqtt
+from aurora.engine.postgres.address import SOURCE_OPTIONS, is_postgres, read_postgres
+from aurora.engine.postgres.follow import check_postgres, open_postgres
+from aurora.engine.postgres.watch import ServerWatch
+from aurora.engine.postgres.whole import copy_whole
 from aurora.engine.sources.address_text import Address, host_and_port, read_address
 from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.files import LineFiles
@@ -43,6 +50,12 @@ def check_source(name: str, address: object) -> None:
     if is_kafka(address):
         check_kafka(name, str(address))
         return
+    if is_mqtt(address):
+        check_mqtt(name, str(address))
+        return
+    if is_postgres(address):
+        check_postgres(name, str(address))
+        return
     given = read_address(name, address)
     place = given.place
     assert given.style and given.reconnect >= 0
@@ -66,12 +79,12 @@ def check_source(name: str, address: object) -> None:
 
 
 def source_path(name: str, address: object) -> str | None:
-    """The file, folder or pattern that is read; None for a socket, a pipe, a topic, or an object."""
+    """The file, folder or pattern that is read; None for a socket, a pipe, a topic, a server, or an object."""
     while isinstance(address, Wrapping):
         address = address.address
     if isinstance(address, KeyedSet):
         return address.place
-    if isinstance(address, Source) or is_kafka(address):
+    if isinstance(address, Source) or is_kafka(address) or is_mqtt(address) or is_postgres(address):
         return None
     given = read_address(name, address)
     return None if given.kind == "tcp" or given.is_pipe else given.place
@@ -80,7 +93,7 @@ def source_path(name: str, address: object) -> str | None:
 def open_source(
     name: str, address: object, schema: Schema, follow: bool, notes: Path
 ) -> tuple[Source, Feed | None]:
-    """The source, and the thread that feeds it if it is a socket or a pipe, or looks after it if it is a topic.
+    """The source, and the thread that feeds it if it is a socket or a pipe, or looks after it if it is on a server.
 
     `notes` is a folder for what restarts need.
     """
@@ -102,6 +115,10 @@ def open_source(
     if is_kafka(address):
         topic = open_kafka(name, str(address), schema, follow, notes / f"{name}.kafka")
         return topic, BrokerWatch(name, topic.address)
+    if is_mqtt(address):
+        return open_mqtt(name, str(address), schema, notes / f"{name}.mqtt")
+    if is_postgres(address):
+        return _open_table(name, str(address), schema, follow, notes)
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         return _open_spool(given, schema, notes / f"{name}.spool")
@@ -113,12 +130,34 @@ def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> So
     check_source(name, address)
     if isinstance(address, Source):
         return address
-    if is_kafka(address):
+    if is_kafka(address) or is_mqtt(address):
         raise AuroraError(f"table {name}: a table cannot come from a topic; give a file")
+    if is_postgres(address):
+        table = read_postgres(f"table {name}", str(address), SOURCE_OPTIONS)
+        unpacked.mkdir(parents=True, exist_ok=True)
+        return copy_whole(f"table {name}", table, schema, unpacked / "table.arrow")
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
     return _open_files(given, schema, False, None, unpacked)
+
+
+def _open_table(
+    name: str, text: str, schema: Schema, follow: bool, notes: Path
+) -> tuple[Source, Feed | None]:
+    """A table that is followed by a column, or is read whole without one."""
+    address = read_postgres(f"source {name}", text, SOURCE_OPTIONS)
+    if address.by is not None:
+        table = open_postgres(name, address, schema, follow, notes / f"{name}.postgres")
+        return table, ServerWatch(name, address)
+    told = (
+        f"source {name}: table {address.table} is read once; to follow it, name a column that grows, as by=id"
+    )
+    if address.follow:
+        raise AuroraError(told)
+    if follow and address.follow is None:
+        logging.getLogger("aurora").warning(told)
+    return copy_whole(f"source {name}", address, schema, notes / f"{name}.rows"), None
 
 
 def _open_files(

@@ -5,6 +5,7 @@ import re
 import stat
 from dataclasses import dataclass, field
 
+from aurora.engine.address_options import without_secrets
 from aurora.engine.sources.csv_records import UTF_8
 from aurora.engine.sources.encodings import read_encoding
 from aurora.engine.sources.lines import Style
@@ -71,11 +72,10 @@ class Address:
 def read_address(name: str, address: object) -> Address:
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
-        # Behind the question mark there may be a password.
-        shown = str(address).partition("?")[0]
         raise AuroraError(
-            f"source {name}: '{shown}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
-            "sqlite:PATH?table=NAME, tcp:HOST:PORT or kafka:HOST:PORT/TOPIC"
+            f"source {name}: '{without_secrets(str(address))}' is not an address; write csv:PATH, json:PATH, "
+            "parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC or "
+            "postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN"
         )
     found = OPTIONS.fullmatch(place)
     if found is None or os.path.exists(place):

@@ -11,7 +11,7 @@ from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.sources.memory import Memory, advance_rows
 from aurora.engine.sources.source import Cursor, Piece, Portion
 
-__all__ = ["LARGEST", "StoredMemory", "store_if_large"]
+__all__ = ["GROUP", "LARGEST", "StoredMemory", "store_if_large"]
 
 # More bytes than these do not travel inside Spark's settings.
 LARGEST = 4 << 20

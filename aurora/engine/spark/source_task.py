@@ -13,7 +13,8 @@ from aurora.algebra.tuples.train import Ints, Mask, Train, arrival_numbers
 from aurora.engine.drops import SHED, draw
 from aurora.engine.projection import narrow_rows
 from aurora.engine.rewriting import rewrite_plan
-from aurora.engine.sources.source import REJECTS, Piece, Portion, SkippingPiece
+from aurora.engine.sinks.rejects import rejects_train
+from aurora.engine.sources.source import Piece, Portion, SkippingPiece
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import BoxCounts, run_stage
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, to_arrow
@@ -49,7 +50,8 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     read = {"input": name, "rows": len(train) + shed, "nanoseconds": took}
     wagons.append(Wagon(task.label, SINKS, Lane.READS, json.dumps(read).encode()))
     if portion.rejects:
-        wagons.append(Wagon(task.label, SINKS, Lane.REJECTS, _rejects(name, portion)))
+        bad = rejects_train(name, portion.rejects).to_bytes()
+        wagons.append(Wagon(task.label, SINKS, Lane.REJECTS, bad))
     yield to_arrow(wagons)
 
 
@@ -78,13 +80,3 @@ def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -
         keys = arrival_numbers(task.moment.before, portion.numbers - _start(task), task.input, inputs)
     arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
     return Train(rows, arrived, keys[None])
-
-
-def _rejects(name: str, portion: Portion) -> bytes:
-    rows = [
-        {"source": name, "file": bad.file, "line": bad.line, "reason": bad.reason, "text": bad.text}
-        for bad in portion.rejects
-    ]
-    batch = pa.RecordBatch.from_pylist(rows, REJECTS.arrow())
-    line = np.array([bad.line for bad in portion.rejects], np.int64)
-    return Train(batch, np.zeros(len(rows), np.int64), line[None]).to_bytes()

@@ -1,0 +1,120 @@
+"""The thread that takes messages from a broker into a spool, and acknowledges them when they are on the disk."""
+
+import contextlib
+import logging
+import threading
+import time
+
+from aurora.engine.mqtt.address import MqttAddress
+from aurora.engine.mqtt.client import PAUSE, Connection, Unreachable, open_patiently
+from aurora.engine.mqtt.spool import MessageWriter
+from aurora.errors import AuroraError
+
+__all__ = ["MqttReceiver"]
+
+# A stop is not missed for longer than this; so many messages are written at once, at most.
+WAIT, MOST = 0.2, 2000
+
+
+class MqttReceiver(threading.Thread):
+    """`fault` says why no more will come."""
+
+    once = True
+
+    def __init__(self, name: str, address: MqttAddress, spool: MessageWriter, id: str, again: bool) -> None:
+        super().__init__(name=f"receiver {address.label}", daemon=True)
+        self._what = f"source {name}"
+        self._address = address
+        self._spool = spool
+        self._connection = Connection(self._what, address, id)
+        # Whether the broker ought to know the session.
+        self._again = again
+        self._stopped = threading.Event()
+        self.fault: str | None = None
+
+    def connect(self) -> None:
+        """Begins to receive; a stream that ended before is not asked for again."""
+        if self._spool.open():
+            self._begin(open_patiently(self._connection, self._what, self._address))
+            self.start()
+
+    def _begin(self, known: bool) -> None:
+        """A broker that knows the session has the subscription, and sends what has come meanwhile."""
+        if not known:
+            if self._again and self._address.qos:
+                self._tell(
+                    f"MQTT broker {self._address.server} has forgotten this run: what came while it was away is lost"
+                )
+            self._connection.subscribe()
+        self._again = True
+
+    def run(self) -> None:
+        heard = time.monotonic()
+        try:
+            while not self._stopped.is_set():
+                try:
+                    if self._take():
+                        heard = time.monotonic()
+                    elif self._address.idle is not None and time.monotonic() - heard > self._address.idle:
+                        self._spool.end()
+                        break
+                except Unreachable as fault:
+                    # What was not acknowledged comes again.
+                    self._reconnect(str(fault))
+                    heard = time.monotonic()
+            self._connection.close()
+        except AuroraError as fault:
+            self._give_up(str(fault))
+        except OSError as fault:
+            self._give_up(
+                f"{self._what}: what comes cannot be kept in {self._spool.folder}: {fault.strerror or fault}"
+            )
+
+    def _take(self) -> bool:
+        """Writes what has come, and acknowledges it; gives whether something came."""
+        connection = self._connection
+        connection.turn(WAIT)
+        before = 0
+        while before < len(connection.messages) < MOST:
+            before = len(connection.messages)
+            connection.turn(0.0)
+        messages = list(connection.messages)
+        connection.messages.clear()
+        if messages:
+            self._spool.append(messages)
+            for message in messages:
+                connection.acknowledge(message)
+        return bool(messages)
+
+    def _reconnect(self, why: str) -> None:
+        told = False
+        while not self._stopped.is_set():
+            try:
+                self._begin(self._connection.open())
+                if told:
+                    self._tell(f"MQTT broker {self._address.server} answers again; the run goes on")
+                return
+            except Unreachable as fault:
+                why = str(fault)
+            if not told:
+                self._tell(
+                    f"MQTT broker {self._address.server} does not answer ({why}); the run waits for it"
+                )
+            told = True
+            self._stopped.wait(PAUSE)
+
+    def _give_up(self, reason: str) -> None:
+        if not self._stopped.is_set():
+            told = f"{reason}; what came before it has been read; the same command goes on from there"
+            with contextlib.suppress(OSError):
+                self._spool.give_up(told)
+            self.fault = told
+
+    def _tell(self, text: str) -> None:
+        logging.getLogger("aurora").warning(f"{self._what}: {text}")
+
+    def stop(self) -> None:
+        """When this returns, nothing is acknowledged any more."""
+        self._stopped.set()
+        if self.is_alive():
+            self.join(5.0)

@@ -1,0 +1,213 @@
+"""Runs of the real command from and into a real PostgreSQL: killed, cut off, started again, and none knows a secret."""
+
+import csv
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.postgres_server import CANARY, Server, server_with_password
+from tests.engine.processes import aurora, kill, wait_for
+from tests.test_docs import blocks
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with server_with_password() as started:
+        yield started
+
+
+NETWORK = """network: trips
+inputs:
+  trips: {schema: "id bigint, car int, km double"}
+boxes:
+  named: {join: "left.car = right.car", left: trips, right: cars}
+  short: {map: {car: car, id: id, km: km, name: name}, from: named}
+points:
+  cars: {stored: "postgres:127.0.0.1:PORT/postgres/cars", key: [car], schema: "car int, name string"}
+outputs:
+  all: {from: short}
+  latest: {from: short}
+  copy: {from: trips}
+"""
+
+
+def holds_canary(folder: Path) -> list[Path]:
+    files = [Path(place) / name for place, _, names in os.walk(folder) for name in names]
+    return [path for path in files if path.is_file() and CANARY.encode() in path.read_bytes()]
+
+
+def test_a_run_through_kills_of_server_and_run(server: Server, tmp_path: Path) -> None:
+    """Every row once in both tables and in a file, though the server is stopped, and then the run is killed."""
+    server.run(
+        "CREATE TABLE came (id bigserial PRIMARY KEY, car int, km float8)",
+        "CREATE TABLE cars (car int PRIMARY KEY, name text)",
+        "INSERT INTO cars SELECT i, 'car ' || i FROM generate_series(0, 9) i",
+        "CREATE TABLE latest (car smallint PRIMARY KEY, id int, km numeric(8,1), name text)",
+    )
+    network, log, copy = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "copy.jsonl"
+    network.write_text(NETWORK.replace("PORT", str(server.port)))
+    command = [
+        "run", str(network), "--source", f"trips={server.address}/came?by=id&poll=50ms", "--follow",
+        "--sink", f"all={server.address}/written?create=yes", "--sink", f"latest={server.address}/latest?key=car",
+        "--sink", f"copy=json:{copy}", "--home", str(tmp_path / "home"), "--rejects", f"csv:{tmp_path}/bad.csv",
+    ]  # fmt: skip
+
+    def send(rows: int, km: str = "i / 2.0") -> None:
+        server.run(f"INSERT INTO came (car, km) SELECT i % 10, {km} FROM generate_series(1, {rows}) i")
+
+    def reached(table: str) -> bool:
+        """Whether the last row has come there; numbers are left out when a server is stopped at once."""
+        return server.run(f"SELECT max(id) = (SELECT max(id) FROM came) FROM {table}") == [(True,)]
+
+    def copied() -> int:
+        return copy.read_bytes().count(b"\n") if copy.exists() else 0
+
+    send(100)
+    run = aurora(command, log)
+    try:
+        wait_for(run, lambda: copied() == 100)
+        assert reached("written") and reached("latest")
+        server.stop()
+        wait_for(run, lambda: b"does not answer" in log.read_bytes())
+        server.start()
+        wait_for(run, lambda: b"answers again; the run goes on" in log.read_bytes())
+        send(100)
+        wait_for(run, lambda: reached("latest"))
+        send(1, "1e12")  # More than a column holds: the row is refused, and all others are not.
+        send(20_000)
+        wait_for(run, lambda: server.run("SELECT count(*) > 201 FROM written") == [(True,)])
+        kill(run)
+        run = aurora(command, log)
+        wait_for(run, lambda: reached("latest"))
+        send(99)
+        wait_for(run, lambda: reached("latest") and copied() == 20_300)
+        shown = tmp_path / "status"
+        assert aurora(["status", str(tmp_path / "home"), "--json"], shown).wait() == 0
+    finally:
+        if run.poll() is None:
+            kill(run)
+    assert server.run("SELECT count(*), count(DISTINCT id), min(name) FROM written") == [
+        (20_300, 20_300, "car 0")
+    ]
+    newest = "SELECT car, max(id) FROM came WHERE km < 1e9 GROUP BY car ORDER BY car"
+    assert server.run("SELECT car, id FROM latest ORDER BY car") == server.run(newest)
+    with (tmp_path / "bad.csv").open() as file:
+        (bad,) = csv.DictReader(file)
+    assert (bad["source"], bad["file"], bad["line"]) == ("sink latest", "postgres/latest", "201")
+    assert "numeric field overflow" in bad["reason"] and bad["text"].endswith("\tcar 1")
+    assert holds_canary(tmp_path) == []
+
+
+def test_what_is_wrong_is_told_before_spark_starts(server: Server, tmp_path: Path) -> None:
+    network, log, rows = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "rows.csv"
+    network.write_text('inputs: {rows: {schema: "id bigint"}}\noutputs: {out: {from: rows}}\n')
+    rows.write_text("id\n1\n")
+    command = ["run", str(network), "--source", f"rows=csv:{rows}", "--sink"]
+    place = f"127.0.0.1:{server.port}/postgres/t"
+    for sink, told in (
+        (
+            f"out=postgres:{place}",
+            f"sink out: postgres at 127.0.0.1:{server.port} has no table t; check the name, or",
+        ),
+        (f"out=postgres:aurora:{CANARY}@{place}", "sink out: an address holds no user and no password"),
+    ):
+        assert aurora([*command, sink], log).wait() == 1
+        assert told in log.read_text() and "Traceback" not in log.read_text()
+    assert holds_canary(tmp_path) == []
+
+
+def test_a_run_that_waits_for_its_database_can_be_stopped(server: Server, tmp_path: Path) -> None:
+    network, log, home = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "home"
+    network.write_text('inputs: {rows: {schema: "id bigint"}}\noutputs: {out: {from: rows}}\n')
+    (tmp_path / "rows.csv").write_text("id\n1\n")
+    command = [
+        "run", str(network), "--source", f"rows=csv:{tmp_path}/rows.csv", "--follow", "--home", str(home),
+        "--sink", f"out={server.address}/waited?create=yes",
+    ]  # fmt: skip
+    run = aurora(command, log)
+    try:
+        wait_for(run, lambda: _count(server, "waited") == 1)
+        server.stop()
+        with (tmp_path / "rows.csv").open("a") as file:
+            file.write("2\n")
+        wait_for(run, lambda: b"does not take rows" in log.read_bytes())
+        assert aurora(["stop", str(home)], tmp_path / "stopping").wait() == 0
+        assert run.wait(60) == 0, log.read_text()
+        server.start()
+        run = aurora(command, log)
+        wait_for(run, lambda: _count(server, "waited") == 2)
+    finally:
+        if run.poll() is None:
+            kill(run)
+
+
+def _count(server: Server, table: str) -> int:
+    import psycopg
+
+    try:
+        return int(server.run(f"SELECT count(*) FROM {table}")[0][0])
+    except psycopg.errors.UndefinedTable:
+        return 0
+
+
+def give(commands: str, server: Server, folder: Path, replaced: dict[str, str] | None = None) -> int:
+    """The commands of a block, with this server for the one of the page; gives how many there were."""
+    done = 0
+    for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", commands, re.MULTILINE):
+        for was, now in {
+            "localhost:5432/shop": f"127.0.0.1:{server.port}/postgres",
+            **(replaced or {}),
+        }.items():
+            command = command.replace(was, now)
+        first, *arguments = shlex.split(command)
+        if first == "psql":
+            found = server.run(arguments[-1])
+            texts = [[str(value).removesuffix(".0") for value in row] for row in found]
+            assert "".join("|".join(row) + "\n" for row in texts) == shown
+        elif first == "cat":
+            assert Path(arguments[0]).read_text() == shown
+        elif first == "aurora":
+            assert aurora(arguments, folder / "log").wait() == 0, (folder / "log").read_text()
+        else:
+            assert first == "kafka-topics.sh", command
+        done += 1
+    return done
+
+
+def write_files(server: Server) -> list[str]:
+    """The files of the page, in the current folder; and the blocks of commands."""
+    found = blocks("docs/postgres.md")
+    for block in found:
+        if block.file is not None:
+            place = f"127.0.0.1:{server.port}/postgres"
+            Path(block.file).write_text(block.text.replace("localhost:5432/shop", place))
+    return [block.text for block in found if block.language == "console"]
+
+
+def test_the_page(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of docs/postgres.md in their order, all but those of the recipe."""
+    monkeypatch.chdir(tmp_path)
+    server.run("DROP TABLE IF EXISTS latest")
+    *commands, _ = write_files(server)
+    assert [give(text, server, tmp_path) for text in commands] == [3, 3, 4]
+
+
+def test_the_recipe(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.engine.kafka_broker import broker_in
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kafka").mkdir()
+    with broker_in(tmp_path / "kafka") as broker:
+        broker.create("orders", 2)
+        rows = [(1, "ann", "10.00", "10:05"), (2, "bob", "5.50", "10:20"), (3, "ann", "2.25", "10:30")]
+        for number, customer, amount, at in rows:
+            value = f'{{"id": {number}, "customer": "{customer}", "amount": {amount}, "at": "2026-01-31T{at}:00"}}'
+            broker.send("orders", [value.encode()], number % 2)
+        broker.send("orders", [b"no order"])
+        *_, commands = write_files(server)
+        assert give(commands, server, tmp_path, {"localhost:9092": broker.hosts}) == 4
+    assert "no order" in Path("orders-home/rejects.csv").read_text()
