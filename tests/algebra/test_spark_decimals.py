@@ -5,7 +5,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -16,12 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from aurora import AuroraError, Memory, Network
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.windows.reducer import Reducer
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.address import open_source
-from tests.algebra.test_spark_agreement import differences, values
+from tests.algebra.spark_harness import aggregated, check_parts, differences, for_spark, frame_of, table_of
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse(
@@ -126,31 +124,24 @@ concat(a, 'x')
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    columns = {name: [VALUES[name][row % len(VALUES[name])] for row in range(ROWS)] for name in SCHEMA}
-    return pa.table(columns, SCHEMA.arrow())
+    return table_of(SCHEMA, VALUES, ROWS)
 
 
 @pytest.fixture(scope="module")
 def frame(compiling_spark: SparkSession, table: pa.Table) -> DataFrame:
-    return compiling_spark.createDataFrame(table).coalesce(1).cache()
+    return frame_of(compiling_spark, table)
 
 
 def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> None:
-    assert differences(EXACT, EXACT, frame, table, schema=SCHEMA) == []
+    assert differences(EXACT, EXACT, frame, table, SCHEMA) == []
 
 
 def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
-    ours = [Expression.parse(text, SCHEMA).spark_sql() for text in EXACT]
-    assert differences(EXACT, ours, frame, table, schema=SCHEMA) == []
+    assert differences(EXACT, for_spark(EXACT, SCHEMA), frame, table, SCHEMA) == []
 
 
 def test_a_part_of_a_batch_gives_the_part_of_the_result(table: pa.Table) -> None:
-    batch = table.combine_chunks().to_batches()[0]
-    for text in EXACT:
-        expression = Expression.parse(text, SCHEMA)
-        whole, part = expression.evaluate(batch), expression.evaluate(batch.slice(13, 70))
-        assert str(values(whole)[13:83]) == str(values(part)), text
-        assert expression.evaluate(batch.slice(0, 0)).type == expression.type, text
+    check_parts(EXACT, SCHEMA, table)
 
 
 AGGREGATES = [
@@ -169,9 +160,7 @@ AGGREGATES = [
 
 
 def test_aggregates_agree(frame: DataFrame, table: pa.Table) -> None:
-    batch = table.combine_chunks().to_batches()[0]
-    reducer = Reducer.of({str(place): text for place, text in enumerate(AGGREGATES)}, SCHEMA, "test")
-    found = reducer.over(reducer.arguments(batch), np.zeros(1, np.int64), batch.num_rows)
+    found = aggregated(AGGREGATES, SCHEMA, table)
     theirs = frame.selectExpr(*AGGREGATES).toArrow()
     for text, ours, spark in zip(AGGREGATES, found, theirs.columns, strict=True):
         assert (text, ours.type, ours[0].as_py()) == (text, spark.type, spark[0].as_py())

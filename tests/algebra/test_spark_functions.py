@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.errors import AuroraError
-from tests.algebra.test_spark_agreement import TEXTS, differences, values
+from tests.algebra.spark_harness import check_parts, differences, for_spark, frame_of, table_of
+from tests.algebra.test_spark_patterns import TEXTS
 
 UTC = dt.UTC
 SCHEMA = Schema.parse(
@@ -201,31 +202,24 @@ crc32(x)
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    columns = {name: [VALUES[name][row % len(VALUES[name])] for row in range(ROWS)] for name in SCHEMA}
-    return pa.table(columns, SCHEMA.arrow())
+    return table_of(SCHEMA, VALUES, ROWS)
 
 
 @pytest.fixture(scope="module")
 def frame(compiling_spark: SparkSession, table: pa.Table) -> DataFrame:
-    return compiling_spark.createDataFrame(table).coalesce(1).cache()
+    return frame_of(compiling_spark, table)
 
 
 def test_spark_reads_the_text_as_we_do(frame: DataFrame, table: pa.Table) -> None:
-    assert differences(EXACT, EXACT, frame, table, schema=SCHEMA) == []
+    assert differences(EXACT, EXACT, frame, table, SCHEMA) == []
 
 
 def test_spark_reads_our_rewriting_as_we_do(frame: DataFrame, table: pa.Table) -> None:
-    ours = [Expression.parse(text, SCHEMA).spark_sql() for text in EXACT]
-    assert differences(EXACT, ours, frame, table, schema=SCHEMA) == []
+    assert differences(EXACT, for_spark(EXACT, SCHEMA), frame, table, SCHEMA) == []
 
 
 def test_a_part_of_a_batch_gives_the_part_of_the_result(table: pa.Table) -> None:
-    batch = table.combine_chunks().to_batches()[0]
-    for text in EXACT:
-        expression = Expression.parse(text, SCHEMA)
-        whole, part = expression.evaluate(batch), expression.evaluate(batch.slice(13, 70))
-        assert str(values(whole)[13:83]) == str(values(part)), text
-        assert expression.evaluate(batch.slice(0, 0)).type == expression.type, text
+    check_parts(EXACT, SCHEMA, table)
 
 
 SPLITS = [
@@ -241,7 +235,7 @@ def test_splits_agree(compiling_spark: SparkSession) -> None:
         literal = pattern.replace("\\", "\\\\")
         texts += [f"split(x, '{literal}', {limit})" for limit in (-1, random.choice([0, 1, 2, 3]))]
     frame = compiling_spark.createDataFrame(table).coalesce(1)
-    assert differences(texts, texts, frame, table, schema=schema) == []
+    assert differences(texts, texts, frame, table, schema) == []
 
 
 @pytest.mark.parametrize(
