@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from decimal import Decimal
 
 from aurora.algebra.tuples.schema import Schema
 
@@ -12,7 +13,8 @@ NAN, INF = math.nan, math.inf
 
 SCHEMA = Schema.parse(
     "t tinyint, s smallint, i int, j int, l bigint, f float, d double, e double, b boolean, c boolean, "
-    "x string, y string, n string, w string, day date, ts timestamp, u timestamp"
+    "x string, y string, n string, w string, day date, ts timestamp, u timestamp, "
+    "m decimal(10,2), k decimal(5,0), q decimal(38,10), v decimal(20,18)"
 )
 
 VALUES: dict[str, list[object]] = {
@@ -156,4 +158,18 @@ VALUES: dict[str, list[object]] = {
         dt.datetime(2004, 8, 31, 22, 59, 59, tzinfo=UTC),
     ],
 }
+for name, texts in {
+    "m": ["1.50", None, "-0.01", "99999999.99", "-99999999.99", "0.00", "2.25", "0.05", "3.00"],
+    "k": ["0", "1", "99999", "-99999", None, "7", "-2"],
+    "q": [
+        "0.0000000001",
+        "-9999999999999999999999999999.9999999999",
+        None,
+        "12345678901234567890.5",
+        "0",
+        "3",
+    ],
+    "v": ["1.000000000000000001", "-99.999999999999999999", "0", None, "0.333333333333333333", "1"],
+}.items():
+    VALUES[name] = [None if text is None else Decimal(text) for text in texts]
 ROWS = 180
