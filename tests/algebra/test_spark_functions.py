@@ -35,7 +35,12 @@ VALUES: dict[str, list[object]] = {
         '{"a": 1}', "[1, [2, 3]]",
         '"a"', "5", "null", "", "{", None, '{"a": {"b": "é\\u00e9\\"q\\n"}}', '{"a": {"b": {"z": [ ] , "y" : { } }}}',
         "nope",
-        '{"a": 1, "a": 2}', '{"a": 12345678901234567890123, "b": -0.0}', ' {"a":{"b":[[5]]}} ',
+        '{"a": 1, "a": 2}', '{"a": null, "a": [2]}', '{"a": [{"b": 1}, {"b": [1, "x"]}, {"c": 2}, null]}',
+        '{"a": [{"b": "one"}]}', '{"a": [{"b": {"b": null}}]}',
+        '{"a": [[{"b": 1}, {"b": 2}], [{"b": [3, [4]]}], [], 5]}',
+        '{"a": [[[1, 2], [3]], [[4], 5]]}', '{"a": {"b": []}}', '{"a": []}', '[{"u": 1}, {"u": null}, {"u": "v"}]',
+        '{"a": {"b": [{"c": [1, 2]}]}}', '{"a": {"b": [[{"c": 1}], [{"c": "z"}, {}]]}}', '{"a": [1, 2}',
+        '[["x"], ["y", []]]', '{"a": 12345678901234567890123, "b": -0.0}', ' {"a":{"b":[[5]]}} ',
     ],
     "i": [0, 1, 2, -1, None, 5, -3, 2**31 - 1, -(2**31)],
     "l": [0, 1, None, 1_700_000_000, -1, 253402300799, -62135596800],
@@ -163,6 +168,28 @@ get_json_object(o, '$[1][0]')
 get_json_object(o, '$.n')
 get_json_object(o, '$.nope.nothing')
 get_json_object(o, '$.b')
+get_json_object(o, '$[*]')
+get_json_object(o, '$[*][*]')
+get_json_object(o, '$[*][0]')
+get_json_object(o, '$[0][*]')
+get_json_object(o, '$[1][*]')
+get_json_object(o, '$[*].u')
+get_json_object(o, '$.a[*]')
+get_json_object(o, '$.a.b[*]')
+get_json_object(o, '$.a.b[*].c')
+get_json_object(o, '$.a.b[*][*]')
+get_json_object(o, '$.a.b[*][*].c')
+get_json_object(o, '$.a[*].b')
+get_json_object(o, '$.a[*].b[*]')
+get_json_object(o, '$.a[*].b[*].c')
+get_json_object(o, '$.a[*].b[0]')
+get_json_object(o, '$.a[0].b[*]')
+get_json_object(o, '$.a[*][*].b')
+get_json_object(o, '$.a[*][*][*]')
+get_json_object(o, '$.a[*][0][*]')
+get_json_object(o, '$.a[*][*].b[*]')
+get_json_object(o, '$.a[0][*].b')
+get_json_object(o, '$.a[0][*].b[*]')
 concat_ws('-', x, w)
 concat_ws('', x, i, 'z')
 concat_ws(', ', x)
@@ -263,7 +290,7 @@ def test_splits_agree(compiling_spark: SparkSession) -> None:
         ("concat_ws(',', s)", "array_join puts the elements of one together"),
         ("sha2(x, 128)", "sha2 has 224, 256, 384 or 512 bits, found 128"),
         ("get_json_object(o, 'a.b')", r"write it as \$.name.inner\[0\]"),
-        ("get_json_object(o, '$.a[*]')", r"write it as \$.name.inner\[0\]"),
+        ("get_json_object(o, '$.*')", r"write it as \$.name.inner\[0\] or \$.name\[\*\].inner"),
         ("current_timestamp", "'current_timestamp.*' is known in a map"),
         ("now()", "'now.*' is known in a map"),
         ("uuid()", "gives a different result in every run"),
