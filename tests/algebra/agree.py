@@ -1,9 +1,8 @@
 """Expressions drawn at random, read by us and by Spark: prints each that they do not agree on.
 
-    python -m tests.algebra.agree 10000 [SEED] [--interpreted]
+    python -m tests.algebra.agree 10000 [SEED]
 
-Without a seed it draws other expressions each time; the seed that it prints gives the same ones again. Spark writes and
-compiles code for them, as it does for users; with --interpreted it does not, which takes a tenth of the time.
+Without a seed it draws other expressions each time; the seed that it prints gives the same ones again.
 """
 
 import sys
@@ -17,19 +16,15 @@ from aurora.engine.spark.session import spark_session
 from tests.algebra.drawn import draw
 from tests.algebra.spark_harness import differences, frame_of, table_of
 from tests.algebra.spark_values import ROWS, SCHEMA, VALUES
-from tests.conftest import INTERPRETED
 
 # So many texts of each kind in one query of Spark's.
 AT_ONCE = 15
 
 
-def main(wanted: int, seed: int, interpreted: bool) -> int:
+def main(wanted: int, seed: int) -> int:
     """How many disagreements there are among that many texts, or a few more."""
     table = table_of(SCHEMA, VALUES, ROWS)
-    spark = spark_session("agree", "local[1]")
-    for name, value in INTERPRETED.items() if interpreted else ():
-        spark.conf.set(name, value)
-    frame = frame_of(spark, table)
+    frame = frame_of(spark_session("agree", "local[1]"), table)
     done = wrong = 0
     print(f"{wanted} expressions from seed {seed}", flush=True)
     while done < wanted:
@@ -37,6 +32,7 @@ def main(wanted: int, seed: int, interpreted: bool) -> int:
         try:
             found = differences(texts, texts, frame, table, SCHEMA)
         except PySparkException:
+            # One of them: which?
             found = [told for text in texts for told in one_by_one(text, frame, table)]
         for told in found:
             print(f"seed {seed}: {told}", flush=True)
@@ -55,6 +51,6 @@ def one_by_one(text: str, frame: DataFrame, table: pa.Table) -> list[str]:
 
 
 if __name__ == "__main__":
-    given = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    given = [int(word) for word in sys.argv[1:]]
     count, first = [*given, *(10_000, Random().randrange(2**32))[len(given) :]]
-    sys.exit(1 if main(count, first, "--interpreted" in sys.argv) else 0)
+    sys.exit(1 if main(count, first) else 0)

@@ -9,9 +9,10 @@ from tests.algebra.spark_values import SCHEMA
 
 __all__ = ["KINDS", "draw", "written"]
 
+# No -0D: to Spark's optimiser it is the same as 0D, so that if(b, 0D, -0D) is always 0D. The fields have both.
 LEAVES = {
     "whole": ["t", "s", "i", "j", "l", "i", "l", "0", "1", "-1", "7", "2147483647", "3000000000", "2Y"],
-    "fraction": ["f", "d", "e", "d", "e", "0D", "-0D", "1.5D", "1e300", "2.5F"],
+    "fraction": ["f", "d", "e", "d", "e", "0D", "-1D", "1.5D", "1e300", "2.5F"],
     "truth": ["b", "c", "b", "c", "TRUE", "CAST(NULL AS BOOLEAN)"],
     "word": ["x", "y", "n", "x", "'a'", "''", "'日'"],
     "words": ["'-'", "''", "'日'"],
@@ -41,6 +42,7 @@ SHAPES = {
         "(year|month|day|hour|minute|second|dayofweek|unix_timestamp)({moment})",
         "size(split({word}, '(a|b|,)'))",
         "crc32({word})",
+        "map('a', {whole}, 'b', {whole})[{word}]",
         *["{whole} (+|-|*|%|div) {whole} (+|-|*) {whole}"] * 2,
         "- {whole}",
         "CAST({amount} AS (tinyint|int|bigint))",
@@ -95,6 +97,7 @@ SHAPES = {
         "CAST({number} AS boolean)",
         "CAST({word} AS boolean)",
         "array_contains(split({word}, '(a|b|,)'), {word})",
+        "map_contains_key(map('a', {truth}, '', {truth}), {word})",
         "{truth} (AND|OR) {truth} (AND|OR) NOT {truth}",
         "{whole} (<|=|>=) {whole} (AND|OR) {word} (=|<>) {word}",
         "{whole} + 1 BETWEEN {whole} AND {number} (AND|OR) {truth}",
@@ -116,6 +119,9 @@ SHAPES = {
         "from_unixtime(length({word}) * 1000000)",
         "(md5|sha1)({word})",
         "get_json_object({word}, '$.a')",
+        "map('a', {word}, 'b', {word})['(a|b|c)']",
+        "element_at(map('a', {word}, 'b', {word}), {word})",
+        "map_values(map('a', {word}, '日', {word}))[(0|1)]",
     ],
     "moment": [
         "({moment} (+|-) INTERVAL '(1|2|-5|33)' (DAY|MONTH|HOUR|SECOND|YEAR))",
