@@ -105,7 +105,7 @@ def test_maps_in_parquet(tmp_path: Path) -> None:
 
 def test_what_takes_no_maps(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("m\n")
-    with pytest.raises(AuroraError, match="CSV holds no maps, and m is one; use JSON or Parquet"):
+    with pytest.raises(AuroraError, match="CSV cannot hold maps, and field m is one; use JSON or Parquet"):
         open_source("r", f"csv:{tmp_path}/t.csv", SCHEMA, False, tmp_path)
     stream = Network("keys").input("r", "T int, m map<string, int>")
     for box, told in [
