@@ -41,6 +41,7 @@ def _fits(found: pa.DataType, declared: pa.DataType) -> bool:
         (pa.types.is_struct,),
         (pa.types.is_decimal, pa.types.is_integer),
         (pa.types.is_list, pa.types.is_large_list),
+        (pa.types.is_map,),
     ):
         if kinds[0](declared):
             return any(is_kind(found) for is_kind in kinds)

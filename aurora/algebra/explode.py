@@ -14,7 +14,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.lists import list_lengths
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.tuples.types import INT, is_array, type_name
+from aurora.algebra.tuples.types import INT, is_array, is_map, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Explode"]
@@ -51,9 +51,10 @@ class Explode:
     ) -> "Explode":
         parsed = Expression.parse(array, schema, where)
         if not is_array(parsed.type):
+            made = f"map_keys({parsed.text})" if is_map(parsed.type) else "split(Line, ' ')"
             raise AuroraError(
                 f"{where}: '{parsed.text}' is {type_name(parsed.type)}, explode needs an array: a field of type "
-                "array<..>, or one that is made, as in split(Line, ' ')"
+                f"array<..>, or one that is made, as in {made}"
             )
         if place == element or (place is not None and place in schema):
             raise AuroraError(f"{where}: at: {place} is the name of another field; choose a new one")

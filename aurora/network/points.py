@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.ordering.values import orderable
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_nested, is_struct, type_name
+from aurora.algebra.tuples.types import is_map, is_nested, is_struct, type_name
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.amounts import distance, duration, is_span
 from aurora.network.arguments import read_names
@@ -90,6 +90,7 @@ def check_key(given: Any, schema: Schema, where: str) -> tuple[str, ...]:
             )
         if is_nested(schema[name]):
             what = "a struct; take its fields" if is_struct(schema[name]) else "an array; take an element"
+            what = "a map<..>; take a value" if is_map(schema[name]) else what
             raise AuroraError(f"{where}: key {name} is {what} out with a map")
     if len(set(key)) < len(key):
         raise AuroraError(f"{where}: key names a field twice: {', '.join(key)}")

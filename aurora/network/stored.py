@@ -137,6 +137,9 @@ def _plain_type(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = _plain_type(kind.value_type)
         return None if element is None else pa.list_(element)
+    if pa.types.is_map(kind) and _plain_type(kind.key_type) == STRING:
+        item = _plain_type(kind.item_type)
+        return None if item is None else pa.map_(STRING, item)
     if is_struct(kind):
         inner = [(field.name, _plain_type(field.type)) for field in kind]
         return None if any(own is None for _, own in inner) else pa.struct(inner)

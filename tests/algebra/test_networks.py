@@ -185,7 +185,7 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             return squal.Map(g=lambda r: r["g"], T=lambda r: r["T"] + 1, v=lambda r: r["v"] * 2)
         case "explode":
             outer = draw(st.booleans())
-            array = "if(v > 4, CAST(NULL AS array<bigint>), if(g = 1, array(v), array(v + 1, v, 6L)))"
+            array = "if(v > 4, CAST(NULL AS array<bigint>), if(g = 1, map_values(map('v', v)), array(v + 1, v, 6L)))"
             made = stream.explode(array, "v", at="at", outer=outer, name=f"{name}x")
             made.map({**SAME, "v": "coalesce(v, 0) + coalesce(at, 0)"}, name=name)
             return ExplodedSum(outer)

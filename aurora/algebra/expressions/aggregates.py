@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES
+from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES, converted
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
@@ -18,6 +18,7 @@ from aurora.algebra.tuples.types import (
     MOST_DIGITS,
     VOID,
     is_decimal,
+    is_map,
     is_nested,
     is_struct,
     type_name,
@@ -27,7 +28,7 @@ from aurora.errors import AuroraError
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "parse_aggregates"]
+__all__ = ["AGGREGATES", "AggregateCall", "AggregateExpression", "parse_aggregates", "total_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,9 @@ def same(arrow: pa.DataType) -> pa.DataType:
     return arrow
 
 
-def number(result: Callable[[pa.DataType], pa.DataType]) -> Callable[[pa.DataType], pa.DataType | None]:
-    return lambda arrow: result(arrow) if arrow in NUMBERS else None
+def number(arrow: pa.DataType) -> pa.DataType | None:
+    """Computed in doubles, those of decimals, too."""
+    return DOUBLE if arrow in NUMBERS or is_decimal(arrow) else None
 
 
 def truth(result: pa.DataType) -> Callable[[pa.DataType], pa.DataType | None]:
@@ -76,26 +78,33 @@ def total_type(arrow: pa.DataType) -> pa.DataType | None:
     return BIGINT if arrow in INTEGERS else DOUBLE if arrow in NUMBERS else None
 
 
+def mean_type(arrow: pa.DataType) -> pa.DataType | None:
+    """Of decimals with four digits more, of which those before the point are kept first."""
+    if not is_decimal(arrow):
+        return number(arrow)
+    return pa.decimal128(min(arrow.precision + 4, MOST_DIGITS), min(arrow.scale + 4, MOST_DIGITS))
+
+
 # The type of the result for the type of the argument, None where they do not fit.
 AGGREGATES: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
     "count": lambda arrow: BIGINT,
-    "sum": lambda arrow: total_type(arrow),
-    "avg": number(lambda arrow: DOUBLE),
+    "sum": total_type,
+    "avg": mean_type,
     "min": same,
     "max": same,
     "first": same,
     "last": same,
-    "stddev": number(lambda arrow: DOUBLE),
-    "stddev_pop": number(lambda arrow: DOUBLE),
-    "variance": number(lambda arrow: DOUBLE),
-    "var_pop": number(lambda arrow: DOUBLE),
-    "median": number(lambda arrow: DOUBLE),
-    "percentile": number(lambda arrow: DOUBLE),
+    "stddev": number,
+    "stddev_pop": number,
+    "variance": number,
+    "var_pop": number,
+    "median": number,
+    "percentile": number,
     "percentile_approx": lambda arrow: arrow if arrow in (*NUMBERS, *TIMES) else None,
     "approx_count_distinct": lambda arrow: BIGINT,
     "mode": same,
-    "skewness": number(lambda arrow: DOUBLE),
-    "kurtosis": number(lambda arrow: DOUBLE),
+    "skewness": number,
+    "kurtosis": number,
     "collect_list": pa.list_,
     "collect_set": pa.list_,
     "bool_and": truth(BOOLEAN),
@@ -127,6 +136,11 @@ ARGUMENTS = {
     "min_by": (2, 2), "max_by": (2, 2), "percentile": (2, 2), "percentile_approx": (2, 3), "mode": (1, 2),
     "approx_count_distinct": (1, 2),
 }  # fmt: skip
+NOT_WHOLE = {
+    "struct": "fields of a struct, not the struct",
+    "array": "elements, not an array",
+    "map": "values, not a map",
+}
 SHARES = ("percentile", "percentile_approx")
 
 
@@ -198,9 +212,9 @@ class Calls:
             order = []
         for each in (argument, *order):
             if is_nested(each.type) and (name not in ("count", "collect_list") or distinct):
-                what = (
-                    "fields of a struct, not the struct" if is_struct(each.type) else "elements, not an array"
-                )
+                what = NOT_WHOLE[
+                    "struct" if is_struct(each.type) else "map" if is_map(each.type) else "array"
+                ]
                 raise AuroraError(f"{name} takes {what}, in '{source(node)}'")
         result = AGGREGATES[name](argument.type)
         if result is None:
@@ -214,6 +228,8 @@ class Calls:
             raise AuroraError(
                 f"DISTINCT goes with {', '.join(DISTINCT)}, not with {name} in '{source(node)}'"
             )
+        if is_decimal(argument.type) and AGGREGATES[name] is number:
+            argument = Expression(argument.text, converted(argument.tree, DOUBLE))
         kept = distinct and name in DISTINCT
         return AggregateCall(name, argument, kept, result, order[0] if order else None, share)
 

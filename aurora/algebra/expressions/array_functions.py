@@ -3,11 +3,22 @@
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, common_type, converted
+from aurora.algebra.expressions.map_functions import map_element
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, names, need, same_type, text
 from aurora.algebra.expressions.text_functions import regular_expression
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, INT, STRING, VOID, is_array, is_nested, type_name
+from aurora.algebra.tuples.types import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    STRING,
+    VOID,
+    is_array,
+    is_map,
+    is_nested,
+    type_name,
+)
 
 __all__ = ["ARRAYS"]
 
@@ -26,14 +37,18 @@ def made(*args: Node) -> Node:
 
 
 def element(node: Node, place: Node) -> Node:
-    """a[i], counted from 0."""
+    """a[i], counted from 0; m['key'] of a map."""
+    if is_map(node.type):
+        return map_element("[]", node, place)
     node = array("[]", node)
     place = converted(need("[]", place, (INT, *INTEGERS), "a whole number"), BIGINT)
     return Call("element", (node, place), node.type.value_type)
 
 
 def element_at(node: Node, place: Node) -> Node:
-    """Counted from 1, or from the end with a negative number."""
+    """Counted from 1, or from the end with a negative number; of a map, by its key."""
+    if is_map(node.type):
+        return map_element("element_at", node, place)
     node = array("element_at", node)
     if not isinstance(place, Constant):
         raise Clash("element_at needs a whole number written out here: for a computed one write a[i], from 0")
@@ -45,6 +60,8 @@ def element_at(node: Node, place: Node) -> Node:
 
 def size(op: str) -> Function:
     def rule(node: Node) -> Node:
+        if op == "size" and is_map(node.type):
+            return Call("map_size", (node,), INT)
         return Call(op, (array(op, node),), INT)
 
     return Function(rule, 1, 1)

@@ -65,7 +65,8 @@ def common_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return None
     scale = max(kind.scale for kind in kinds)
     digits = max(kind.precision - kind.scale for kind in kinds) + scale
-    return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+    # Where there are too many, those behind the point go first.
+    return pa.decimal128(min(digits, MOST_DIGITS), max(0, scale - max(0, digits - MOST_DIGITS)))
 
 
 def as_decimal(kind: pa.DataType) -> pa.DataType | None:

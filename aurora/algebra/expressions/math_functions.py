@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, converted
+from aurora.algebra.expressions.decimal_rules import decimal_round, decimal_whole
 from aurora.algebra.expressions.signature import Clash, Function, literal, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, is_decimal, is_nested, type_name
@@ -18,7 +19,8 @@ def of_double(op: str, count: int = 1, result: pa.DataType = DOUBLE) -> Function
     """A function that computes in doubles, whatever numbers it gets."""
 
     def rule(*args: Node) -> Node:
-        return Call(op, tuple(converted(number(op, node), DOUBLE) for node in args), result)
+        numbers = (node if is_decimal(node.type) else number(op, node) for node in args)
+        return Call(op, tuple(converted(node, DOUBLE) for node in numbers), result)
 
     return Function(rule, count, count)
 
@@ -30,6 +32,8 @@ def absolute(node: Node) -> Node:
 
 def whole(op: str) -> Function:
     def rule(node: Node) -> Node:
+        if is_decimal(node.type):
+            return decimal_whole(op, node)
         node = number(op, node)
         if node.type in INTEGERS:
             return converted(node, BIGINT)
@@ -39,8 +43,11 @@ def whole(op: str) -> Function:
 
 
 def rounded(node: Node, digits: Node = Constant(0, INT)) -> Node:  # noqa: B008
+    count = literal("round", digits, INT)
+    if is_decimal(node.type):
+        return decimal_round(node, count)
     node = number("round", node)
-    return Call("round", (node, Constant(literal("round", digits, INT), INT)), node.type)
+    return Call("round", (node, Constant(count, INT)), node.type)
 
 
 def logarithm(*args: Node) -> Node:

@@ -70,11 +70,15 @@ def days_later(op: str, one: Node, other: Node) -> Node:
 
 
 def divide(one: Node, other: Node) -> Node:
+    if is_decimal(one.type) or is_decimal(other.type):
+        return decimal_arithmetic("/", one, other)
     both("/", one, other, NUMBERS, "two numbers", alone=DOUBLE)
     return Call("/", (converted(one, DOUBLE), converted(other, DOUBLE)), DOUBLE)
 
 
 def whole_divide(one: Node, other: Node) -> Node:
+    if is_decimal(one.type) or is_decimal(other.type):
+        return decimal_arithmetic("div", one, other)
     both("div", one, other, INTEGERS, "two whole numbers", alone=BIGINT)
     return Call("div", (converted(one, BIGINT), converted(other, BIGINT)), BIGINT)
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
-from aurora.algebra.expressions.coercion import can_cast, converted
+from aurora.algebra.expressions.coercion import INTEGERS, can_cast, converted
 from aurora.algebra.expressions.compile import fold
 from aurora.algebra.expressions.dialect import Positive, source
 from aurora.algebra.expressions.literals import (
@@ -29,6 +29,7 @@ from aurora.algebra.tuples.types import (
     TIMESTAMP,
     VOID,
     is_array,
+    is_map,
     is_struct,
     parse_type,
     struct_fields,
@@ -200,12 +201,12 @@ class Resolver:
         return self.inside(self.resolve(node.this), [node.expression.name], node)
 
     def on_bracket(self, node: exp.Bracket) -> Node:
-        """a[0] of an array; s['name'] of a struct."""
+        """a[0] of an array; m['key'] of a map; s['name'] of a struct."""
         value = self.resolve(node.this)
         first = node.expressions[0] if len(node.expressions) == 1 else None
         if is_struct(value.type) and isinstance(first, exp.Literal) and first.is_string:
             return self.inside(value, [str(first.this)], node)
-        if first is None or not is_array(value.type):
+        if first is None or not (is_array(value.type) or is_map(value.type)):
             raise AuroraError(
                 f"{type_name(value.type)} has no elements, in '{source(node)}': only arrays have, as in tags[0]"
             )
@@ -216,6 +217,7 @@ class Resolver:
         for name in names:
             if not is_struct(value.type):
                 hint = ": take an element first, as in a[0].b" if is_array(value.type) else ""
+                hint = f": write ['{name}'] behind a map" if is_map(value.type) else hint
                 raise AuroraError(
                     f"{type_name(value.type)} has no field '{name}' inside, in '{source(node)}'{hint}"
                 )
@@ -328,6 +330,14 @@ class Resolver:
             )
         if node.args.get("safe") and value.type != target:
             return Call("try_cast", (value,), target)
+        if (
+            isinstance(value, Constant)
+            and value.value is not None
+            and value.type in INTEGERS
+            and target in INTEGERS
+        ):
+            # No longer a number as it is written, which beside a decimal has the digits that are written.
+            return Call("cast", (value,), target)
         return converted(value, target)
 
     def short_literal(self, node: exp.Cast, sign: int) -> Node:

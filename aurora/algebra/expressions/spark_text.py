@@ -59,7 +59,9 @@ def call_to_spark(node: Call, args: list[str]) -> str:
         return f"TRY_CAST({args[0]} AS {type_name(node.type)})"
     if op.startswith("trim "):
         return f"{op.replace(' ', '(')} {args[1]} FROM {args[0]})"
-    if op == "element":
+    if op == "map_size":
+        return f"size({args[0]})"
+    if op in ("element", "map_element"):
         return f"{args[0]}[{args[1]}]"
     if op == "is null":
         return f"({args[0]} IS NULL)"

@@ -1,11 +1,10 @@
 """The functions on strings."""
 
-import re
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import converted
+from aurora.algebra.expressions.kernels.json_paths import PATH
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
@@ -116,8 +115,10 @@ def sha2(node: Node, bits: Node) -> Node:
 
 def get_json_object(node: Node, path: Node) -> Node:
     steps = literal("get_json_object", path, STRING)
-    if re.fullmatch(r"\$(\.[^.\[\]*]+|\[\d+\]|\['[^']+'\])*", steps) is None:
-        raise Clash(f"get_json_object cannot use the path {steps!r}: write it as $.name.inner[0]")
+    if PATH.fullmatch(steps) is None:
+        raise Clash(
+            f"get_json_object cannot use the path {steps!r}: write it as $.name.inner[0] or $.name[*].inner"
+        )
     return Call("get_json_object", (text("get_json_object", node), Constant(steps, STRING)), STRING)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from aurora.algebra.ordering.values import comparable, orderable
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_nested, is_struct, type_name
+from aurora.algebra.tuples.types import is_map, is_nested, is_struct, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["ARRIVAL", "GROUP", "STREAM", "Clock", "Order", "check_reach"]
@@ -60,6 +60,7 @@ class Order:
                 )
             if is_nested(schema[name]):
                 what = "a struct; take its fields" if is_struct(schema[name]) else "an array; take an element"
+                what = "a map<..>; take a value" if is_map(schema[name]) else what
                 raise AuroraError(f"{where}: group_by {name} is {what} out with a map")
         if len(set(self.group_by)) < len(self.group_by):
             raise AuroraError(f"{where}: group_by names a field twice: {', '.join(self.group_by)}")

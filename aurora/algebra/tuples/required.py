@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.types import is_array, is_struct
+from aurora.algebra.tuples.types import is_array, is_map, is_struct
 
 __all__ = ["relaxed", "required_paths", "tightened"]
 
@@ -22,6 +22,8 @@ def relaxed(arrow: pa.DataType) -> pa.DataType:
     """The type without NOT NULL: Arrow takes that to hold also where the struct around it is null."""
     if is_array(arrow):
         return pa.list_(relaxed(arrow.value_type))
+    if is_map(arrow):
+        return pa.map_(arrow.key_type, relaxed(arrow.item_type))
     if not is_struct(arrow):
         return arrow
     return pa.struct([(field.name, relaxed(field.type)) for field in arrow])

@@ -196,6 +196,9 @@ class Train:
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:
     """The columns by which a column is sorted: for a struct, whether it is there, and those inside it."""
+    if pa.types.is_map(column.type):
+        kind = column.type
+        column = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
     if pa.types.is_list(column.type):
         yield from (column.value_lengths(), _texts(column))
         return

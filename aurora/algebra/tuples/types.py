@@ -22,6 +22,7 @@ __all__ = [
     "backquoted",
     "is_array",
     "is_decimal",
+    "is_map",
     "is_nested",
     "is_struct",
     "parse_fields",
@@ -79,7 +80,7 @@ ALIASES = {
     "timestamptz": "timestamp",
 }
 
-KNOWN = ", ".join([*TYPES, "decimal(p,s)", "array<..>", "struct<..>"])
+KNOWN = ", ".join([*TYPES, "decimal(p,s)", "array<..>", "map<string, ..>", "struct<..>"])
 DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?")
 MOST_DIGITS = 38
 NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
@@ -101,6 +102,8 @@ def parse_type(text: str) -> pa.DataType:
     StructType(struct<id: int64, name: string>)
     >>> parse_type("array<int>")
     ListType(list<item: int32>)
+    >>> parse_type("map<string, double>")
+    MapType(map<string, double>)
     >>> parse_type("decimal(10, 2)")
     Decimal128Type(decimal128(10, 2))
     """
@@ -116,6 +119,9 @@ def parse_type(text: str) -> pa.DataType:
         inner = re.fullmatch(r"\s*array\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
         if inner is not None:
             return pa.list_(parse_type(inner[1]))
+        inner = re.fullmatch(r"\s*map\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
+        if inner is not None:
+            return _map(inner[1], text)
         raise AuroraError(f"unknown type '{text.strip()}': the types are {KNOWN}")
     return found
 
@@ -127,6 +133,14 @@ def _decimal(precision: int, scale: int, text: str) -> pa.DataType:
             "decimal(10,2)"
         )
     return pa.decimal128(precision, scale)
+
+
+def _map(inner: str, text: str) -> pa.DataType:
+    comma = _type_end(inner, 0, len(inner))
+    key = None if comma is None else inner[:comma]
+    if comma is None or comma == len(inner) or parse_type(str(key)) != STRING:
+        raise AuroraError(f"'{text.strip()}': a map has strings as its keys, as in map<string, double>")
+    return pa.map_(STRING, parse_type(inner[comma + 1 :]))
 
 
 def _struct(inner: str, text: str) -> pa.DataType:
@@ -188,9 +202,13 @@ def is_decimal(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_decimal128(arrow))
 
 
+def is_map(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_map(arrow))
+
+
 def is_nested(arrow: pa.DataType) -> bool:
     """Whether it holds other values, so that it is not compared, and no key."""
-    return is_struct(arrow) or is_array(arrow)
+    return is_struct(arrow) or is_array(arrow) or is_map(arrow)
 
 
 def struct_fields(arrow: pa.DataType) -> dict[str, pa.DataType]:
@@ -224,6 +242,8 @@ def type_name(arrow: pa.DataType) -> str:
         return f"struct<{inner}>"
     if is_array(arrow):
         return f"array<{type_name(arrow.value_type)}>"
+    if is_map(arrow):
+        return f"map<{type_name(arrow.key_type)}, {type_name(arrow.item_type)}>"
     if is_decimal(arrow):
         return f"decimal({arrow.precision},{arrow.scale})"
     name = NAMES.get(arrow)

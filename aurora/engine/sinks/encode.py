@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.lists import with_elements
+from aurora.algebra.tuples.maps import as_lists, entries_of
 from aurora.engine.sinks.times import time_text
 
 __all__ = ["cell_texts", "csv_header", "json_lines", "to_csv", "to_json"]
@@ -108,6 +109,8 @@ def _object(names: list[str], columns: list[pa.Array], rows: int, digits: int | 
 
 
 def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
+    if pa.types.is_map(column.type):
+        return _json_maps(column, digits)
     if pa.types.is_list(column.type):
         return _json_lists(column, digits)
     if pa.types.is_struct(column.type):
@@ -132,6 +135,14 @@ def _json_lists(column: pa.Array, digits: int | None) -> pa.Array:
     """The elements between brackets."""
     texts = with_elements(column, _json_cells(column.flatten(), digits))
     return pc.fill_null(pc.binary_join_element_wise("[", pc.binary_join(texts, ", "), "]", ""), "null")
+
+
+def _json_maps(column: pa.Array, digits: int | None) -> pa.Array:
+    """The entries between braces."""
+    entries = entries_of(column)
+    cells = pc.binary_join_element_wise(_json_cells(entries.keys), _json_cells(entries.items, digits), ": ")
+    texts = with_elements(as_lists(column), cells)
+    return pc.fill_null(pc.binary_join_element_wise("{", pc.binary_join(texts, ", "), "}", ""), "null")
 
 
 def _json_strings(column: pa.Array) -> pa.Array:

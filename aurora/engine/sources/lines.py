@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_nested, is_struct
+from aurora.algebra.tuples.types import is_map, is_nested, is_struct
 from aurora.engine.sources.careful import parse_records
 from aurora.engine.sources.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
 from aurora.engine.sources.encodings import is_wide
@@ -77,7 +77,8 @@ def check_flat(schema: Schema, label: str) -> None:
     """Raises a fault if CSV cannot hold a field."""
     for name in schema.names:
         if is_nested(schema[name]):
-            what = "structs" if is_struct(schema[name]) else "arrays"
+            kind = schema[name]
+            what = "structs" if is_struct(kind) else "maps" if is_map(kind) else "arrays"
             raise AuroraError(
                 f"{label}: CSV cannot hold {what}, and field {name} is one; use JSON or Parquet"
             )

@@ -13,6 +13,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.csv_records import UTF_8, Csv
 from aurora.engine.sources.digits import check_digits, has_decimals
+from aurora.engine.sources.json_maps import as_entries, from_entries, has_maps, with_entries
 from aurora.engine.sources.reasons import (
     NO_OBJECT,
     Unreadable,
@@ -152,13 +153,16 @@ class JsonParser:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        explicit = pa.schema([(name, _as_text(_naive(schema[name]))) for name in schema.names])
+        self._maps = any(has_maps(schema[name]) for name in schema.names)
+        explicit = pa.schema([(name, _as_text(_naive(as_entries(schema[name])))) for name in schema.names])
         self._options = pyarrow.json.ParseOptions(
             explicit_schema=explicit, unexpected_field_behavior="ignore"
         )
 
     def __call__(self, data: bytes) -> pa.RecordBatch:
         _check_lines(data)
+        if self._maps:
+            data = with_entries(data, self._schema)
         read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
         table = pyarrow.json.read_json(pa.BufferReader(data), read, self._options)
         return _one_batch(table.select(list(self._schema.names)), self._schema)
@@ -219,6 +223,9 @@ def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:
     for path in sorted(schema.required):
         _check_there(table.column(path[0]), path)
     for name in schema.names:
+        if has_maps(schema[name]):
+            made = from_entries(table.column(name).combine_chunks(), schema[name])
+            table = table.set_column(table.schema.get_field_index(name), name, made)
         if has_decimals(schema[name]):
             check_digits(table.column(name).combine_chunks(), name)
     batches = table.cast(schema.arrow()).combine_chunks().to_batches()

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import is_array, is_decimal, is_struct, struct_fields, type_name
+from aurora.algebra.tuples.types import is_array, is_decimal, is_map, is_struct, struct_fields, type_name
 
 __all__ = [
     "NOT_UTF8",
@@ -45,7 +45,8 @@ class Unreadable(ValueError):
 
 def a_type(kind: pa.DataType) -> str:
     """A type with its article: an int, a timestamp."""
-    name = "struct" if is_struct(kind) else "array" if is_array(kind) else type_name(_with_zone(kind))
+    nested = ((is_struct, "struct"), (is_array, "array"), (is_map, "map"))
+    name = next((word for is_kind, word in nested if is_kind(kind)), "") or type_name(_with_zone(kind))
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
@@ -133,6 +134,8 @@ def _types(fields: Mapping[str, pa.DataType], before: str = "") -> Iterator[tupl
             yield from _types(struct_fields(kind), f"{before}{name}.")
         elif is_array(kind):
             yield from _types({"[]": kind.value_type}, f"{before}{name}.")
+        elif is_map(kind):
+            yield from _types({"value": kind.item_type}, f"{before}{name}.[].")
 
 
 def _values(
@@ -145,6 +148,9 @@ def _values(
         elif is_array(kind):
             for each in value if isinstance(value, list) else ():
                 yield from _values({"[]": each}, {"[]": kind.value_type}, f"{before}{name}.")
+        elif is_map(kind):
+            for key, each in value.items() if isinstance(value, dict) else ():
+                yield from _values({key: each}, {key: kind.item_type}, f"{before}{name}.")
         else:
             yield before + name, kind, value
 

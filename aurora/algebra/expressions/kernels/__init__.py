@@ -8,6 +8,7 @@ from aurora.algebra.expressions.kernels import (
     conversion,
     digests,
     logic,
+    maps,
     mathematics,
     numeric,
     rounding,
@@ -32,6 +33,7 @@ KERNELS: dict[str, Maker] = {
     **conversion.KERNELS,
     **structs.KERNELS,
     **arrays.KERNELS,
+    **maps.KERNELS,
     **digests.KERNELS,
     **time_patterns.KERNELS,
 }

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
-from aurora.algebra.expressions.kernels.columns import Kernel, Value
+from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, nulls
+from aurora.algebra.expressions.kernels.decimal_digits import NARROW, digits_of, from_digits, half_up
 from aurora.algebra.expressions.tree import Call
-from aurora.algebra.tuples.decimals import fits_digits
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, STRING, is_decimal
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, STRING, is_decimal
 
-__all__ = ["arithmetic", "from_decimal", "to_decimal"]
+__all__ = ["from_decimal", "rescaled", "round_to", "to_decimal", "whole"]
 
-WIDEST = 76
 WORKING = Context(prec=100, rounding=ROUND_HALF_UP)
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
 # So many digits are exact in a double, and so is their quotient by a power of ten.
@@ -25,31 +24,40 @@ EXACT = 15
 
 
 def rescaled(value: pa.Array, target: pa.DataType) -> pa.Array:
-    """Decimals of any kind as another one."""
-    wide = value.cast(pa.decimal256(WIDEST, value.type.scale))
-    if target.scale < value.type.scale:
-        wide = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
-    fits = fits_digits(wide, target.precision - target.scale)
-    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(target)
+    """Decimals as other ones."""
+    kind, fewer = value.type, value.type.scale - target.scale
+    if fewer <= 0 and kind.precision - fewer <= target.precision:
+        return value.cast(target)
+    narrow = kind.precision + max(-fewer, 0) <= NARROW
+    return from_digits(half_up(digits_of(value, narrow=narrow), fewer), nulls(value), target)
 
 
-def arithmetic(function: Callable[..., pa.Array]) -> Callable[[Call], Kernel]:
-    """+, - and * of two decimals, as wide as it takes, then as the result is."""
+def whole(up: bool) -> Maker:
+    """floor, and ceil with `up`."""
 
     def make(node: Call) -> Kernel:
-        if not is_decimal(node.type):
-            return function
+        kind = node.args[0].type
+        power, sign = 10**kind.scale, -1 if up else 1
 
-        def kernel(one: Value, other: Value) -> pa.Array:
-            return rescaled(function(_wide(one), _wide(other)), node.type)
+        def kernel(value: Value) -> pa.Array:
+            digits = digits_of(value, narrow=kind.precision <= NARROW)
+            return from_digits(sign * (sign * digits // power), nulls(value), node.type)
 
         return kernel
 
     return make
 
 
-def _wide(value: Value) -> Value:
-    return value.cast(pa.decimal256(value.type.precision, value.type.scale))
+def round_to(node: Call, digits: int) -> Kernel:
+    kind = node.args[0].type
+    if digits >= 0:
+        return lambda value, _: rescaled(value, node.type)
+
+    def kernel(value: Value, _: Value) -> pa.Array:
+        rounded = half_up(digits_of(value), min(kind.scale - digits, kind.precision + 1))
+        return from_digits(half_up(rounded, digits), nulls(value), node.type)
+
+    return kernel
 
 
 def to_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
@@ -82,7 +90,8 @@ def from_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
             return lambda value: pc.divide(
                 pc.cast(_unscaled(value), DOUBLE), pa.scalar(10.0**source.scale, DOUBLE)
             )
-        return lambda value: _each(value, float, DOUBLE).cast(FLOAT if target == FLOAT else DOUBLE)
+        # The nearest number, as reading the text gives it.
+        return lambda value: pc.cast(pc.cast(value, STRING), target)
     # Java keeps the lowest bits.
     return lambda value: pc.cast(_each(value, _lowest_bits, BIGINT), target, safe=False)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
-from aurora.algebra.expressions.kernels import decimals
+from aurora.algebra.expressions.kernels import decimal_arithmetic as decimals
 from aurora.algebra.expressions.kernels.columns import (
     Kernel,
     Maker,
@@ -20,6 +20,7 @@ from aurora.algebra.expressions.kernels.columns import (
 )
 from aurora.algebra.expressions.kernels.logic import greater
 from aurora.algebra.expressions.tree import Call
+from aurora.algebra.tuples.types import is_decimal
 
 __all__ = ["KERNELS"]
 
@@ -126,14 +127,18 @@ def extreme(largest: bool) -> Maker:
     return make
 
 
+def either(plain: Maker, of_decimals: Maker) -> Maker:
+    return lambda node: (of_decimals if is_decimal(node.args[0].type) else plain)(node)
+
+
 KERNELS: dict[str, Maker] = {
-    "+": decimals.arithmetic(pc.add),
-    "-": decimals.arithmetic(pc.subtract),
-    "*": decimals.arithmetic(pc.multiply),
-    "/": divide,
-    "div": whole_divide,
-    "%": remainder(positive=False),
-    "pmod": remainder(positive=True),
+    "+": either(always(pc.add), decimals.added(pc.add)),
+    "-": either(always(pc.subtract), decimals.added(pc.subtract)),
+    "*": either(always(pc.multiply), decimals.multiplied),
+    "/": either(divide, decimals.divided),
+    "div": either(whole_divide, decimals.whole_divided),
+    "%": either(remainder(positive=False), decimals.remainder(positive=False)),
+    "pmod": either(remainder(positive=True), decimals.remainder(positive=True)),
     "negate": always(pc.negate),
     "abs": always(pc.abs),
     "&": always(pc.bit_wise_and),

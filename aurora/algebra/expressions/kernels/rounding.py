@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from aurora.algebra.expressions.coercion import INTEGERS
+from aurora.algebra.expressions.kernels import decimals
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, on_numbers
 from aurora.algebra.expressions.tree import Call, Constant
+from aurora.algebra.tuples.types import is_decimal
 
 __all__ = ["KERNELS", "saturated"]
 
@@ -27,6 +29,8 @@ def saturated(values: Any, dtype: Any) -> Any:
 def rounded(node: Call) -> Kernel:
     assert isinstance(node.args[1], Constant) and isinstance(node.args[1].value, int)
     digits = node.args[1].value
+    if is_decimal(node.type):
+        return decimals.round_to(node, digits)
     if node.type in INTEGERS:
         return on_numbers(lambda values, _: whole_rounded(values, digits))(node)
     return on_numbers(lambda values, _: fraction_rounded(values, digits))(node)
@@ -80,8 +84,14 @@ def whole_rounded(values: Any, digits: int) -> Any:
     return np.array(wrapped, values.dtype)
 
 
+def whole(fractions: Any, up: bool) -> Maker:
+    plain = on_numbers(lambda values: saturated(fractions(values), np.int64))
+    exact = decimals.whole(up)
+    return lambda node: (exact if is_decimal(node.type) else plain)(node)
+
+
 KERNELS: dict[str, Maker] = {
-    "floor": on_numbers(lambda values: saturated(np.floor(values), np.int64)),
-    "ceil": on_numbers(lambda values: saturated(np.ceil(values), np.int64)),
+    "floor": whole(np.floor, up=False),
+    "ceil": whole(np.ceil, up=True),
     "round": rounded,
 }

@@ -3,10 +3,11 @@
 import pyarrow as pa
 
 from aurora.algebra.expressions import AggregateCall
+from aurora.algebra.expressions.aggregates import total_type
 from aurora.algebra.tuples.types import is_decimal
 from aurora.algebra.windows.functions.choices import By, Edge, Extreme
 from aurora.algebra.windows.functions.collections import Distinct, Percentile
-from aurora.algebra.windows.functions.decimals import DecimalSum
+from aurora.algebra.windows.functions.decimals import DecimalMean, DecimalSum
 from aurora.algebra.windows.functions.function import Function
 from aurora.algebra.windows.functions.gatherings import Collected
 from aurora.algebra.windows.functions.moments import Shape
@@ -53,8 +54,9 @@ def function_of(call: AggregateCall) -> Function:
 def _added(call: AggregateCall) -> Function:
     if call.argument is None:
         return Count("rows")
-    if call.function == "sum" and is_decimal(call.argument.type):
-        return DecimalSum(call.type)
+    if call.function in ("sum", "avg") and is_decimal(call.argument.type):
+        kind = total_type(call.argument.type)
+        return DecimalSum(kind) if call.function == "sum" else DecimalMean(DecimalSum(kind), call.type)
     if call.function == "sum":
         return Sum(whole=pa.types.is_integer(call.argument.type), mean=False)
     if call.function == "avg":

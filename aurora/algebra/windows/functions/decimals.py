@@ -1,4 +1,4 @@
-"""sum(x) of decimals: exact, however many there are, and null where the total has too many digits."""
+"""sum(x) and avg(x) of decimals: exact, however many there are, and null where the total has too many digits."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.expressions.kernels.decimal_arithmetic import divided
+from aurora.algebra.expressions.tree import Call, Field
 from aurora.algebra.tuples.decimals import fits_digits
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions.function import Function, add_runs, to_valid
 from aurora.algebra.windows.functions.scans import add_up_runs
 
-__all__ = ["DecimalSum"]
+__all__ = ["DecimalMean", "DecimalSum"]
 
 LOW = np.int64(0xFFFFFFFF)
 
@@ -62,3 +64,27 @@ class DecimalSum(Function):
         fits = fits_digits(total, self.kind.precision - self.kind.scale)
         kept = pc.and_(fits, pa.array(~lost))
         return pc.if_else(kept, total, pa.scalar(None, widest)).cast(self.kind)
+
+
+@dataclass(frozen=True)
+class DecimalMean(Function):
+    """The sum and the count, which a sum keeps anyhow."""
+
+    width: ClassVar[int] = DecimalSum.width
+    total: DecimalSum
+    kind: pa.DataType
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return self.total.lift(arguments, rows)
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return self.total.combine(columns, starts)
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return self.total.scan(columns, starts)
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        total = self.total.finish(columns)
+        count = columns[0].cast(pa.decimal128(19, 0))
+        means = Call("/", (Field("total", None, total.type), Field("count", None, count.type)), self.kind)
+        return divided(means)(total, count)
