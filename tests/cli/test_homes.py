@@ -140,7 +140,7 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
             (("attach", home, "one.yaml", "--sink", "out=csv:x.csv", "--since", "soon"), "since soon: "),
             (
                 ("attach", home, "one.yaml", "--sink", "out=csv:x.csv", "--name", "a b"),
-                "query a b: a name has",
+                "query a b: a name may contain",
             ),
             (
                 ("attach", home, "plain.yaml", "--sink", "out=csv:x.csv"),
