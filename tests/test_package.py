@@ -139,6 +139,11 @@ main()
             "run n.yaml --source r=kafka:h:1/t --sink o=console",
             "confluent-kafka; pip install 'aurora-spark[kafka]'",
         ),
+        ("run n.yaml --source r=mqtt:h:1/t --sink o=console", "paho-mqtt; pip install 'aurora-spark[mqtt]'"),
+        (
+            "run n.yaml --source r=csv:n.yaml --sink o=postgres:h:1/d/t",
+            "psycopg; pip install 'aurora-spark[postgres]'",
+        ),
     ],
 )
 def test_a_missing_extra_is_one_line(command: str, told: str, installed: Installed, tmp_path: Path) -> None:

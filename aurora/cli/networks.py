@@ -130,8 +130,8 @@ def run_network(
       aurora run border.yaml --source reports=mqtt:127.0.0.1:1883/reports \\
                              --sink alarms=csv:out.csv --home watch
       aurora run border.yaml --follow --home watch \\
-                             --source "reports=postgres:127.0.0.1:5432/db/r?by=id" \\
-                             --sink alarms=postgres:127.0.0.1:5432/db/alarms
+                 --source "reports=postgres:127.0.0.1:5432/db/reports?by=id" \\
+                 --sink alarms=postgres:127.0.0.1:5432/db/alarms
     """
     from aurora.cli.progress import RunWatch
     from aurora.cli.summary import nothing_was_read, summarise, tell_stopped
