@@ -73,7 +73,12 @@ def _all(
         ("seconds", "gauge", "Seconds since this run started.", "seconds"),
         ("batches_total", "counter", "Batches since the beginning, those of earlier runs included.", "batch"),
         ("rejected_rows_total", "counter", "Rows of the inputs that could not be read.", "rejected"),
-        ("capacity_rows_per_second", "gauge", "Rows a second that can be taken for good, about.", "capacity"),
+        (
+            "capacity_rows_per_second",
+            "gauge",
+            "Rows per second that the network can sustain, about.",
+            "capacity",
+        ),
     ):
         yield f"aurora_{name}", kind, text, [({}, status.get(key))]
     yield (

@@ -76,7 +76,7 @@ def read_stored_schema(address: str, where: str) -> Schema:
     except ValueError as fault:
         raise AuroraError(f"{where}: {place} cannot be read: {fault}; check the path") from None
     if kind == "postgres":
-        raise AuroraError(f"{where}: of a table of PostgreSQL the schema must be told; {GIVE}")
+        raise AuroraError(f"{where}: the schema of a PostgreSQL table must be given; {GIVE}")
     raise AuroraError(f"{where}: {kind.upper()} has no types of its own; {GIVE}")
 
 

@@ -316,7 +316,7 @@ def test_a_sink_waits_for_its_broker_and_tells(broker: Broker, caplog: pytest.Lo
         until(lambda: "does not take rows" in caplog.text)
         broker.start()
         assert delivered.result(120)["rows"] == 2
-    assert "takes rows again; the run goes on" in caplog.text
+    assert "takes rows again; the run continues" in caplog.text
     assert len(broker.read(topic)) == 2
 
 

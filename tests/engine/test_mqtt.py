@@ -237,7 +237,7 @@ def test_a_sink_waits_for_its_broker(broker: Mosquitto, caplog: pytest.LogCaptur
     until(lambda: "does not take rows" in caplog.text)
     broker.start()
     waiting.join()
-    assert found[0]["rows"] == 2 and "takes rows again; the run goes on" in caplog.text
+    assert found[0]["rows"] == 2 and "takes rows again; the run continues" in caplog.text
     with broker.listening("back") as heard:
         until(lambda: heard == [("back", b'{"id": 2, "name": "b"}')])
     broker.stop()
@@ -282,9 +282,7 @@ def test_a_spool_goes_on_behind_what_is_whole(tmp_path: Path) -> None:
         file.truncate(6)
     assert spool.count() == 10 and MessageWriter(tmp_path).open() and spool.count() == 9
     spool.forget(5)
-    with pytest.raises(
-        AuroraError, match="messages of a batch that must be read again are not kept any more"
-    ):
+    with pytest.raises(AuroraError, match="messages that a repeated batch needs are no longer stored"):
         spool.read(0, 1)
     again.end()
     assert not again.open() and spool.ended()
@@ -303,8 +301,8 @@ def test_a_spool_goes_on_behind_what_is_whole(tmp_path: Path) -> None:
         ("mqtt:h:1/t?qos=2", "with qos=2 a message can be lost"),
         ("mqtt:h:1/t?qos=7", "qos is 0, 1 or 2, found '7'"),
         ("mqtt:h:1/t?tls=perhaps", "tls is yes or no, found 'perhaps'"),
-        ("mqtt:h:1/home+/x", r"is no topic: \+ stands for one whole level"),
-        ("mqtt:h:1/home/#/x", "is no topic"),
+        ("mqtt:h:1/home+/x", r"is not a topic: \+ is one whole level"),
+        ("mqtt:h:1/home/#/x", "is not a topic"),
         (
             f"mqtt:h:1/t?user=me&password={CANARY}",
             r"a password in an address is shown to everybody: put it into a var",
@@ -323,7 +321,10 @@ def test_what_is_wrong_with_an_address_is_told(address: str, told: str) -> None:
     ("address", "told"),
     [
         ("mqtt:h:1/a/+", r"a/\+ holds \+ or #, which are for reading"),
-        ("mqtt:h:1/a/{nam}", r"\{nam\} in the topic is no plain field of the output \(did you mean name\?\)"),
+        (
+            "mqtt:h:1/a/{nam}",
+            r"\{nam\} in the topic is not a plain field of the output \(did you mean name\?\)",
+        ),
         ("mqtt:h:1/a?session=1d", "there is no option session"),
     ],
 )
@@ -337,9 +338,9 @@ def test_fields_that_do_not_fit(tmp_path: Path) -> None:
         (
             "mqtt:h:1/t?topic=who",
             SCHEMA,
-            "topic=who is no field of the input that is a string; its fields are id, na",
+            "topic=who is not a string field of the input; its fields are id, na",
         ),
-        ("mqtt:h:1/t?topic=id", SCHEMA, "topic=id is no field of the input that is a string"),
+        ("mqtt:h:1/t?topic=id", SCHEMA, "topic=id is not a string field of the input"),
         ("mqtt:h:1/t?topic=name", SCHEMA.select(["name"]), "no field of the input is one of the messages"),
         ("mqtt:h:1/t?format=csv", Schema.parse("a struct<b: int>"), "CSV cannot hold structs"),
     ):

@@ -55,7 +55,7 @@ def test_a_run_through_kills_of_broker_and_run(broker: Mosquitto, tmp_path: Path
             broker.stop()
             wait_for(run, lambda: b"does not answer" in log.read_bytes())
             broker.start()
-            wait_for(run, lambda: b"answers again; the run goes on" in log.read_bytes())
+            wait_for(run, lambda: b"answers again; the run continues" in log.read_bytes())
             broker.send("came/b", lines(100, 2000))
             wait_for(run, lambda: len(copied()) > 100)
             kill(run)

@@ -74,7 +74,7 @@ def test_a_run_through_kills_of_server_and_run(server: Server, tmp_path: Path) -
         server.stop()
         wait_for(run, lambda: b"does not answer" in log.read_bytes())
         server.start()
-        wait_for(run, lambda: b"answers again; the run goes on" in log.read_bytes())
+        wait_for(run, lambda: b"answers again; the run continues" in log.read_bytes())
         send(100)
         wait_for(run, lambda: reached("latest"))
         send(1, "1e12")  # More than a column holds: the row is refused, and all others are not.

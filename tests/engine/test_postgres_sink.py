@@ -176,8 +176,8 @@ def test_rows_that_are_refused_stand_alone(server: Server, monkeypatch: pytest.M
             "CREATE TABLE a6 (id int, name text)", "a6?key=id",
             r'no primary key or unique index on \(id\).*CREATE UNIQUE INDEX ON "public"."a6" \("id"\)',
         ),
-        ("CREATE VIEW a7 AS SELECT 1 AS id, 'x' AS name", "a7", r"a7 is no table but a view"),
-        ("", "a1?key=who", r"key=who is no field of the output; its fields are id, name"),
+        ("CREATE VIEW a7 AS SELECT 1 AS id, 'x' AS name", "a7", r"a7 is not a table but a view"),
+        ("", "a1?key=who", r"key=who is not a field of the output; its fields are id, name"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_told_before_a_run(
@@ -265,7 +265,7 @@ def test_a_server_that_is_away_is_waited_for(server: Server, caplog: pytest.LogC
     assert found[0]["rows"] == 2 and server.run("SELECT count(*) FROM away") == [(2,)]
     assert [record.message.partition(" (")[0] for record in caplog.records] == [
         f"sink far: PostgreSQL at 127.0.0.1:{server.port} does not take rows",
-        f"sink far: PostgreSQL at 127.0.0.1:{server.port} takes rows again; the run goes on",
+        f"sink far: PostgreSQL at 127.0.0.1:{server.port} takes rows again; the run continues",
     ]
     server.stop()
     try:

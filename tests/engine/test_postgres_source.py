@@ -257,11 +257,11 @@ def test_bad_rows_are_told_with_their_values(server: Server, tmp_path: Path) -> 
     ("make", "table", "follow", "told"),
     [
         ("", "nowhere?by=id", False, "has no table nowhere; check the name"),
-        ("CREATE TABLE b1 (id int PRIMARY KEY, name text)", "b1?by=idd", False, r"by=idd is no column of b1 \(did you"),
+        ("CREATE TABLE b1 (id int PRIMARY KEY, name text)", "b1?by=idd", False, r"by=idd is not a column of b1 \("),
         ("", "b1?by=name", False, "column name is text; a table is followed by whole numbers or times"),
         ("CREATE TABLE b2 (id int, name text)", "b2?by=id", False, "may be null, and such rows would never be read"),
-        ("CREATE VIEW b3 AS SELECT 1 AS id, 'x' AS name", "b3?by=id", False, "b3 is no table but a view"),
-        ("", "b1?by=id&after=x", False, "after=x is no value of id: invalid input syntax"),
+        ("CREATE VIEW b3 AS SELECT 1 AS id, 'x' AS name", "b3?by=id", False, "b3 is not a table but a view"),
+        ("", "b1?by=id&after=x", False, "after=x is not a value of id: invalid input syntax"),
         ("", "b1?follow=yes", False, "is read once; to follow it, name a column that grows, as by=id"),
         (
             "CREATE TABLE b4 (id int, name text, at timestamptz NOT NULL DEFAULT now())", "b4?by=at", True,
@@ -389,7 +389,7 @@ def test_a_network_holds_no_password(place: str) -> None:
     with pytest.raises(AuroraError, match=r"point people: an address holds no user and no password") as fault:
         from_text(STORED.replace("ADDRESS", f"postgres:{place}"))
     assert CANARY not in str(fault.value)
-    told = r"of a table of PostgreSQL the schema must be told; give its schema"
+    told = r"the schema of a PostgreSQL table must be given; give its schema"
     with pytest.raises(AuroraError, match=told):
         from_text(
             STORED.replace("ADDRESS", "postgres:h:1/d/t").replace(', schema: "Sid int, Name string"}', "}")

@@ -92,7 +92,7 @@ class MqttReceiver(threading.Thread):
             try:
                 self._begin(self._connection.open())
                 if told:
-                    self._tell(f"MQTT broker {self._address.server} answers again; the run goes on")
+                    self._tell(f"MQTT broker {self._address.server} answers again; the run continues")
                 return
             except Unreachable as fault:
                 why = str(fault)
@@ -105,7 +105,7 @@ class MqttReceiver(threading.Thread):
 
     def _give_up(self, reason: str) -> None:
         if not self._stopped.is_set():
-            told = f"{reason}; what came before it has been read; the same command goes on from there"
+            told = f"{reason}; everything before that has been read; the same command continues from there"
             with contextlib.suppress(OSError):
                 self._spool.give_up(told)
             self.fault = told

@@ -125,7 +125,7 @@ class MqttSink:
             if faults > 1 and self._stopped.wait(PAUSE):
                 raise Interrupted(f"{self._what}: the run was stopped while it waited for the broker")
         if faults > 1:
-            self._tell(f"MQTT broker {self._address.server} takes rows again; the run goes on")
+            self._tell(f"MQTT broker {self._address.server} takes rows again; the run continues")
 
     def _tell(self, text: str) -> None:
         logging.getLogger("aurora").warning(f"{self._what}: {text}")
@@ -160,7 +160,7 @@ def open_mqtt_sink(name: str, text: str, schema: Schema) -> MqttSink:
         if field not in schema or is_nested(schema[field]):
             near = did_you_mean(field, schema.names)
             raise AuroraError(
-                f"{what}: {{{field}}} in the topic is no plain field of the output{near}; its fields are "
+                f"{what}: {{{field}}} in the topic is not a plain field of the output{near}; its fields are "
                 f"{', '.join(schema.names)}"
             )
     if re.search("[+#]", FIELD.sub("", address.topic)):

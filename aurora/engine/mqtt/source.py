@@ -107,7 +107,7 @@ def check_mqtt(name: str, text: str) -> None:
     address = read_mqtt(f"source {name}", text, SOURCE_OPTIONS)
     if not FILTER.fullmatch(address.topic):
         raise AuroraError(
-            f"source {name}: '{address.topic}' is no topic: + stands for one whole level, # for all at the end, as in "
+            f"source {name}: '{address.topic}' is not a topic: + is one whole level, # is all at the end, as in "
             "home/+/heat or home/#"
         )
     paho()
@@ -119,7 +119,7 @@ def open_mqtt(name: str, text: str, schema: Schema, folder: Path) -> tuple[MqttT
     address = read_mqtt(what, text, SOURCE_OPTIONS)
     if address.field is not None and (address.field not in schema or str(schema[address.field]) != "string"):
         raise AuroraError(
-            f"{what}: topic={address.field} is no field of the input that is a string; its fields are "
+            f"{what}: topic={address.field} is not a string field of the input; its fields are "
             f"{', '.join(schema.names)}"
         )
     if not set(schema.names) - {address.field}:

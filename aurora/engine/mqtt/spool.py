@@ -85,7 +85,7 @@ class MessageSpool:
         segments = _segments(self.folder)
         if start < stop and (not segments or start < segments[0]):
             raise AuroraError(
-                f"{self.folder}: messages of a batch that must be read again are not kept any more; start over with "
+                f"{self.folder}: messages that a repeated batch needs are no longer stored; start over with "
                 "--fresh"
             )
         names = _topics(self.folder)

@@ -15,7 +15,7 @@ __all__ = ["create_table", "fit_rows"]
 def fit_rows(what: str, table: Table, schema: Schema, key: tuple[str, ...]) -> Loading:
     """How rows get into the table; a fault if they cannot."""
     if not table.is_table:
-        raise AuroraError(f"{what}: {table.name} is no table but a view or a foreign table; name a table")
+        raise AuroraError(f"{what}: {table.name} is not a table but a view or a foreign table; name a table")
     columns = find_columns(what, table, schema)
     for field, column in columns.items():
         kind = schema[field]

@@ -71,11 +71,11 @@ def _growing(what: str, table: Table, address: PostgresAddress) -> Column:
     if column is None:
         near = did_you_mean(address.by, known)
         raise AuroraError(
-            f"{what}: by={address.by} is no column of {table.name}{near}; its columns are {', '.join(known)}"
+            f"{what}: by={address.by} is not a column of {table.name}{near}; its columns are {', '.join(known)}"
         )
     if not table.is_table:
         raise AuroraError(
-            f"{what}: {table.name} is no table but a view or a foreign table; name the table itself"
+            f"{what}: {table.name} is not a table but a view or a foreign table; name the table itself"
         )
     if column.base not in {**WHOLE, **TIMES}:
         raise AuroraError(
@@ -124,7 +124,7 @@ def _first(what: str, connection: Any, address: PostgresAddress, place: Place) -
         found = connection.execute(f"SELECT ({place.literal(address.after)})::text").fetchone()
     except psycopg().DataError as fault:
         raise AuroraError(
-            f"{what}: after={address.after} is no value of {place.column}: {explain(fault)}"
+            f"{what}: after={address.after} is not a value of {place.column}: {explain(fault)}"
         ) from None
     return str(found[0])
 

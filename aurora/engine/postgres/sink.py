@@ -196,7 +196,7 @@ class PostgresSink:
             if faults > 1 and self._stopped.wait(PAUSE):
                 raise Interrupted(f"{self._what}: the run was stopped while it waited for PostgreSQL")
         if faults > 1:
-            self._tell(f"PostgreSQL at {self._address.server} takes rows again; the run goes on")
+            self._tell(f"PostgreSQL at {self._address.server} takes rows again; the run continues")
         return found
 
     def _lost(self, note: Note) -> AuroraError:
@@ -222,7 +222,7 @@ def open_postgres_sink(name: str, text: str, schema: Schema) -> PostgresSink:
         if field not in schema:
             near = did_you_mean(field, schema.names)
             raise AuroraError(
-                f"sink {name}: key={field} is no field of the output{near}; its fields are {', '.join(schema.names)}"
+                f"sink {name}: key={field} is not a field of the output{near}; its fields are {', '.join(schema.names)}"
             )
     sink = PostgresSink(name, address, schema)
     sink.check()

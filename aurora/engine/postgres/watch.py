@@ -44,7 +44,7 @@ class ServerWatch(threading.Thread):
                     told = True
                     continue
                 if told:
-                    self._tell(f"{server} answers again; the run goes on")
+                    self._tell(f"{server} answers again; the run continues")
                 told = False
         finally:
             if connection is not None:
