@@ -20,16 +20,19 @@ if TYPE_CHECKING:
     from aurora.algebra.windows.reducer import WindowFunction
     from aurora.engine.columns import columns
     from aurora.engine.controls import Controls
+    from aurora.engine.result import Result
     from aurora.engine.settings import Settings
     from aurora.engine.sinks.encode import json_lines
-    from aurora.engine.sinks.sink import Interrupted, Sink
+    from aurora.engine.sinks.rows import Rows
+    from aurora.engine.sinks.sink import Interrupted, Sink, StagingSink
     from aurora.engine.sinks.text import TextSink
     from aurora.engine.sources.memory import Memory
     from aurora.engine.sources.paced import Paced
-    from aurora.engine.sources.source import Cursor, Piece, Portion, Reject, Source
-    from aurora.engine.spark_run import Result
+    from aurora.engine.sources.source import Cursor, Feed, Opening, Piece, Portion, Reject, Source
     from aurora.engine.statistics import BatchReport, Statistics
     from aurora.errors import AuroraError
+    from aurora.history.dataframe import to_dataframe
+    from aurora.history.frame import Frame
     from aurora.history.prepare import prepare_stored
     from aurora.history.running import Running, run, start
     from aurora.network.network import Network, Stream
@@ -42,21 +45,26 @@ __all__ = [
     "BatchReport",
     "Controls",
     "Cursor",
+    "Feed",
+    "Frame",
     "Groups",
     "Interrupted",
     "Memory",
     "Moment",
     "Network",
+    "Opening",
     "Paced",
     "Piece",
     "Portion",
     "Reject",
     "Result",
+    "Rows",
     "Running",
     "Schema",
     "Settings",
     "Sink",
     "Source",
+    "StagingSink",
     "State",
     "Statistics",
     "Stream",
@@ -72,6 +80,7 @@ __all__ = [
     "read_network",
     "run",
     "start",
+    "to_dataframe",
     "to_text",
     "write_network",
 ]
@@ -82,21 +91,26 @@ _HOMES = {
     "BatchReport": "aurora.engine.statistics",
     "Controls": "aurora.engine.controls",
     "Cursor": "aurora.engine.sources.source",
+    "Feed": "aurora.engine.sources.source",
+    "Frame": "aurora.history.frame",
     "Groups": "aurora.algebra.state.groups",
     "Interrupted": "aurora.engine.sinks.sink",
     "Memory": "aurora.engine.sources.memory",
     "Moment": "aurora.algebra.state.turn",
     "Network": "aurora.network.network",
+    "Opening": "aurora.engine.sources.source",
     "Paced": "aurora.engine.sources.paced",
     "Piece": "aurora.engine.sources.source",
     "Portion": "aurora.engine.sources.source",
     "Reject": "aurora.engine.sources.source",
-    "Result": "aurora.engine.spark_run",
+    "Result": "aurora.engine.result",
+    "Rows": "aurora.engine.sinks.rows",
     "Running": "aurora.history.running",
     "Schema": "aurora.algebra.tuples.schema",
     "Settings": "aurora.engine.settings",
     "Sink": "aurora.engine.sinks.sink",
     "Source": "aurora.engine.sources.source",
+    "StagingSink": "aurora.engine.sinks.sink",
     "State": "aurora.algebra.state.state",
     "Statistics": "aurora.engine.statistics",
     "Stream": "aurora.network.network",
@@ -112,6 +126,7 @@ _HOMES = {
     "read_network": "aurora.network.text",
     "run": "aurora.history.running",
     "start": "aurora.history.running",
+    "to_dataframe": "aurora.history.dataframe",
     "to_text": "aurora.network.text",
     "write_network": "aurora.network.text",
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import AuroraError, Schema, from_text
+from aurora import AuroraError, Network, Schema, from_text
 from aurora.algebra.expressions.aggregates import AGGREGATES
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.cli import main as cli
@@ -38,6 +38,9 @@ PAGES = [
     "docs/glossary.md",
     "docs/networks.md",
     "docs/python.md",
+    "docs/inside-spark.md",
+    "docs/sources-and-sinks.md",
+    "docs/notebook.md",
 ]
 # Whose commands another test gives.
 OTHERS = [
@@ -171,6 +174,19 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
     shown.seek(0)
     told.seek(0)
     return int(ended.value.code or 0), shown.read(), told.read()
+
+
+def test_the_picture_of_the_notebook_is_that_of_its_network() -> None:
+    """Drawn anew where it is not there: look at it before you keep it."""
+    code = next(block.text for block in blocks("docs/notebook.md") if block.text.startswith("net = Network"))
+    names: dict[str, object] = {"Network": Network}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, "docs/notebook.md", "exec"), names)
+    picture, network = ROOT / "docs" / "notebook-network.svg", names["net"]
+    assert isinstance(network, Network)
+    if not picture.exists():
+        picture.write_text(network.svg() + "\n")
+    assert picture.read_text() == network.svg() + "\n"
 
 
 def test_links_lead_somewhere() -> None:

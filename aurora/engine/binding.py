@@ -34,7 +34,15 @@ from aurora.network.bins import Bins, make_bins
 from aurora.network.network import Network
 from aurora.network.qos import find_zone
 
-__all__ = ["Bound", "check_names", "find_reads"]
+__all__ = [
+    "Bound",
+    "check_names",
+    "check_settings",
+    "find_places",
+    "find_reads",
+    "open_streams",
+    "read_tables",
+]
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
@@ -62,7 +70,7 @@ class Bound:
     def of(
         network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any], settings: Settings
     ) -> "Bound":
-        _check_settings(settings)
+        check_settings(settings)
         check_names(network, sources, sinks)
         if not sinks:
             raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
@@ -72,8 +80,8 @@ class Bound:
         }
         narrow = insert_projections(project_inputs(network, list(sinks)))
         plan = plan_network(narrow, list(sinks), settings.fuse)
-        ship_functions(network)
-        places = _source_places(network, sources)
+        ship_functions(network, [*sources.values(), *sinks.values()])
+        places = find_places(network, sources)
         with ExitStack() as held:
             locks = Locks()
             checkpoint = locate_checkpoint(opened, settings)
@@ -85,15 +93,15 @@ class Bound:
             check_places(reads, [*_writes(opened), folder])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
-            tables = _read_tables(network, plan, sources)
+            tables = read_tables(network, plan, sources)
             inputs = {name: survey(place) for name, place in places.items()}
-            streams, receivers, noted = _open_streams(
+            streams, receivers, noted = open_streams(
                 network, plan, tables, sources, opened, checkpoint, settings
             )
             done = noted is not None and noted.end
             if noted is not None and noted.end and not _unchanged(noted, inputs, streams, receivers):
                 checkpoint.discard()
-                streams, receivers, _ = _open_streams(
+                streams, receivers, _ = open_streams(
                     network, plan, tables, sources, opened, checkpoint, settings
                 )
                 done = False
@@ -127,7 +135,7 @@ class Bound:
         self.held.close()
 
 
-def _read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dict[str, Table]:
+def read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dict[str, Table]:
     """The rows of the tables that boxes take, which every task gets with them; stored sets stay where they are."""
     taken = {port.box for stage in plan.stages for box in stage.boxes for port in box.inputs}
     return {
@@ -139,7 +147,7 @@ def _read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> di
     }
 
 
-def _check_settings(settings: Settings) -> None:
+def check_settings(settings: Settings) -> None:
     partitions = 1 if settings.partitions is None else settings.partitions
     if settings.batch < 1 or partitions < 1:
         found = settings.batch if settings.batch < 1 else partitions
@@ -164,7 +172,7 @@ def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str)
             )
 
 
-def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, str]:
+def find_places(network: Network, sources: Mapping[str, Any]) -> dict[str, str]:
     """Every input has a source that can be read; gives the paths of those that are files."""
     places = {}
     for name in network.inputs:
@@ -180,7 +188,7 @@ def _source_places(network: Network, sources: Mapping[str, Any]) -> dict[str, st
 
 def find_reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
     """All files that a network with these sources reads: nobody may write there while it runs."""
-    return _reads(network, _source_places(network, sources))
+    return _reads(network, find_places(network, sources))
 
 
 def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:
@@ -224,7 +232,7 @@ def _lock(sinks: Mapping[str, Sink], locks: Locks) -> None:
             locks.take(f"{_told(name)} ({sink.place})", lock_beside(sink.place))
 
 
-def _open_streams(
+def open_streams(
     network: Network,
     plan: Plan,
     tables: Mapping[str, Any],

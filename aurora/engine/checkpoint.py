@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,18 @@ OWNER = "network"
 DISCARDED = "discarded"
 LOCK = "lock"
 # All that is removed; whatever else lies there is not a run's.
-OURS = (OWNER, "committed.json", "buckets", "controls.json", "controls.seen", "sources", "spark")
+OURS = (
+    OWNER,
+    "committed.json",
+    "buckets",
+    "controls.json",
+    "controls.seen",
+    "sources",
+    "spark",
+    "mark",
+    "ready",
+    "stored",
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,14 @@ class Checkpoint:
             with _told(note):
                 write_whole(note, str(settings.partitions or cores_of(settings.master)))
         return int(note.read_text())
+
+    def mark(self) -> str:
+        """What tells it from one that was begun anew in its place."""
+        note = self.folder / "mark"
+        if not note.exists():
+            with _told(note):
+                write_whole(note, uuid.uuid4().hex)
+        return note.read_text()
 
     def discard(self) -> None:
         """Empties the folder, in steps that a kill may part anywhere: the next run then goes on with it."""

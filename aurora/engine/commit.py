@@ -20,7 +20,8 @@ from aurora.engine.sinks.rejects import REJECTS_SINK, rejects_train
 from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, sink_key, take_refused
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
-from aurora.engine.wagons import TAPPED, Lane, output_lane, read_moment, read_tap
+from aurora.engine.unloading import sort_wagons, unload_trains
+from aurora.engine.wagons import TAPPED, Lane, read_moment, read_tap
 from aurora.engine.work import sum_work
 from aurora.errors import AuroraError
 
@@ -60,11 +61,7 @@ class Commits:
     def take(self, batch: int, wagons: pa.Table) -> None:
         if batch <= self.totals.batch:
             return
-        by_lane: dict[int, list[Any]] = {}
-        for lane, payload in zip(wagons["lane"].to_pylist(), wagons["payload"], strict=True):
-            # Trains may be long: they are read where they lie.
-            content = payload.as_buffer() if lane <= Lane.OUTPUTS else payload.as_py()
-            by_lane.setdefault(lane, []).append(content)
+        by_lane = sort_wagons(wagons)
         totals = self.totals.copy()
         rows, arrived = self._write(batch, by_lane, totals)
         rejected = rows.pop(REJECTS_SINK, 0)
@@ -124,7 +121,7 @@ class Commits:
         arrived: dict[str, list[int]] = {}
         written: dict[str, Sink] = {}
         refused: list[Train] = []
-        for name, train in self._trains(by_lane, refused):
+        for name, train in unload_trains(self._plan, by_lane, refused):
             rows[name] = len(train)
             arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
@@ -150,21 +147,6 @@ class Commits:
             with _told(key, sink):
                 sink.sync()
         return rows, arrived
-
-    def _trains(self, by_lane: dict[int, list[Any]], refused: list[Train]) -> Iterator[tuple[str, Train]]:
-        """What came as rows: by output, and what was rejected, by source, file and line.
-
-        `refused` are those that sinks did not take: asked for last, behind all outputs.
-        """
-        for index, (name, _) in enumerate(self._plan.outputs):
-            trains = [Train.from_bytes(payload) for payload in by_lane.get(output_lane(index), [])]
-            if trains:
-                yield name, Train.concat(trains).arrange()
-        bad = [Train.from_bytes(payload) for payload in by_lane.get(Lane.REJECTS, [])] + refused
-        if bad:
-            train = Train.concat(bad)
-            order = [("source", "ascending"), ("file", "ascending"), ("line", "ascending")]
-            yield REJECTS_SINK, train.with_rows(train.rows.sort_by(order))
 
     def finish(self) -> None:
         """Behind the last batch, whether the input has ended or not."""

@@ -15,8 +15,8 @@ from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_b
 from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
-from aurora.engine.projection import narrow_rows
 from aurora.engine.rewriting import rewrite_plan
+from aurora.engine.sources.fitting import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
@@ -127,9 +127,10 @@ class LocalRun:
     def _numbered(
         self, index: int, portion: Portion, start: int, now: int
     ) -> tuple[Train, tuple[Reject, ...]]:
+        name, schema = self.plan.inputs[index]
+        rows = fit_rows(f"source {name}", portion, schema)
         keys = arrival_numbers(self._number, portion.numbers - start, index, len(self.plan.inputs))
         arrived = np.full(len(keys), now, np.int64) if portion.arrived is None else portion.arrived
-        rows = narrow_rows(portion.rows, self.plan.inputs[index][1])
         return Train(rows, arrived, keys[None]), portion.rejects
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:

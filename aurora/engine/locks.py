@@ -8,7 +8,7 @@ from types import TracebackType
 
 from aurora.errors import AuroraError
 
-__all__ = ["Locks", "is_held", "lock_beside"]
+__all__ = ["Locks", "find_holder", "is_held", "lock_beside"]
 
 
 def lock_beside(place: str) -> Path:
@@ -60,21 +60,26 @@ class Locks:
 
 def is_held(lock: Path) -> bool:
     """Whether a process that lives has the lock."""
+    return find_holder(lock) is not None
+
+
+def find_holder(lock: Path) -> int | None:
+    """The process that has the lock, if one that lives has it."""
     try:
         holder = int(lock.read_text())
         os.kill(holder, 0)
+        handle = os.open(lock, os.O_RDWR)
     except (OSError, ValueError):
         # No file, or that of a run which was killed.
-        return False
-    handle = os.open(lock, os.O_RDWR)
+        return None
     try:
         # The number may be that of another process by now.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
+        return holder
     finally:
         os.close(handle)
-    return False
+    return None
 
 
 def _locked(what: str, lock: Path) -> int:

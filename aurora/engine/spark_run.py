@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from aurora.engine.fault_notes import read_fault
 from aurora.engine.pacing import find_longest
 from aurora.engine.plan import Plan
 from aurora.engine.query import train_query
+from aurora.engine.result import Result
 from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.sink import Interrupted, interrupt
@@ -57,23 +58,6 @@ class Stop(Protocol):
     """What says that a run is to stop: an event, or what is like one."""
 
     def is_set(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run did: sums over all its batches, restarts included, and the seconds of this run.
-
-    `already` if there was nothing to do, because an earlier run with this checkpoint finished the same input. `goes_on`
-    if the input has not ended, and the same run, started again, continues where this one stopped; `waiting` is the
-    number of tuples inside the network with which it then begins.
-    """
-
-    totals: Totals
-    seconds: float
-    ended: bool
-    already: bool = False
-    goes_on: bool = False
-    waiting: int = 0
 
 
 def start_run(

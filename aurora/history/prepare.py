@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.source import Source
+from aurora.engine.sources.source import Opening, Source
 from aurora.history.stored import Progress, store_by_key
 from aurora.network.network import Input, Network
 from aurora.network.points import Stored
@@ -34,7 +34,7 @@ def prepare_stored(
             continue
         address = found.get(name, stored.address)
         pulled = entry.static and stored.key and _is_taken(network, name)
-        if not pulled or isinstance(address, Source | KeyedSet):
+        if not pulled or isinstance(address, Source | KeyedSet | Opening):
             found[name] = address
         else:
             found[name] = store_by_key(name, address, entry.schema, stored.key, Path(folder), progress, fresh)

@@ -18,8 +18,10 @@ from aurora.adapt.optimiser import Optimiser
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
 from aurora.engine.paths import Read
+from aurora.engine.result import Result
 from aurora.engine.settings import Settings
-from aurora.engine.spark_run import Result, SparkRun, Stop, start_run
+from aurora.engine.sinks.rows import Rows
+from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.adapting import Adapting
@@ -44,13 +46,17 @@ __all__ = ["Running", "run", "start"]
 def run(
     network: Network,
     sources: Mapping[str, Any],
-    sinks: Mapping[str, Any],
+    sinks: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
     stop: threading.Event | None = None,
     storing: Progress | None = None,
 ) -> Result:
-    """Runs until the input ends or `stop` is set; a run with a checkpoint continues where the last one stopped."""
+    """Runs until the input ends or `stop` is set; a run with a checkpoint continues where the last one stopped.
+
+    `watch` is called with the report of each batch. Without sinks the rows of all outputs are kept in memory:
+    `result["alarms"]`, `result.to_pandas()`.
+    """
     with start(network, sources, sinks, settings, watch, storing) as running:
         return running.wait(stop)
 
@@ -58,16 +64,19 @@ def run(
 def start(
     network: Network,
     sources: Mapping[str, Any],
-    sinks: Mapping[str, Any],
+    sinks: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
     storing: Progress | None = None,
 ) -> "Running":
     """Starts a network, and returns the run: wait for it, control it, or attach queries to it.
 
+    Without sinks the rows of all outputs are kept in memory.
+
     `storing` is called with the name of a stored set and the number of its rows that are stored by key so far.
     """
     settings = settings or Settings()
+    sinks = {name: Rows() for name in network.outputs} if sinks is None else sinks
     check_names(network, sources, sinks)
     with ExitStack() as held:
         served = None
@@ -130,6 +139,7 @@ def start(
             running.metrics = served.url
             served.follow(running.status)
         running._held.push(held.pop_all())
+        running._tables = {name: sink for name, sink in sinks.items() if isinstance(sink, Rows)}
     return running
 
 
@@ -180,6 +190,9 @@ class Running:
         reads: Sequence[Read] = (),
     ) -> None:
         self._network = network
+        # The outputs whose rows are kept in memory.
+        self._tables: dict[str, Rows] = {}
+        self._result: Result | None = None
         self._sinks = sinks
         self._parts = parts
         self._main = parts.main
@@ -237,7 +250,12 @@ class Running:
         """Ends the network and its queries, and leaves unfinished batches to the next run; returns what it did."""
         try:
             # The arcs end before the part behind them is stopped, and the points once both have.
-            return self._parts.stop(self._end)
+            result = self._parts.stop(self._end)
+            if not self._tables:
+                return result
+            # The same one, however often it is asked for.
+            self._result = self._result or replace(result, tables=self._tables)
+            return self._result
         finally:
             self._close()
 
@@ -385,6 +403,10 @@ class Running:
         if self._closed:
             raise AuroraError(f"the run has ended: query {name} waits for the next run of the home")
         return self._queries
+
+    def __repr__(self) -> str:
+        made = self.statistics().batches
+        return f"<Running {self._network.name}: {self.state}, {made:,} {'batch' if made == 1 else 'batches'}>"
 
     def __enter__(self) -> "Running":
         return self

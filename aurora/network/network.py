@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from aurora.algebra.operator import Operator
@@ -23,6 +24,7 @@ from aurora.network.points import Point, Stored, check_key, check_name, find_sch
 from aurora.network.qos import Qos, read_qos
 from aurora.network.relations import check_relations
 from aurora.network.stored import check_address, read_stored_schema
+from aurora.network.stream import Port, Stream
 
 __all__ = ["Box", "Input", "Network", "Output", "Port", "Stream"]
 
@@ -39,17 +41,6 @@ class Input:
     static: bool = False
     stored: Stored | None = None
     point: str | None = None
-
-
-@dataclass(frozen=True)
-class Port:
-    """A stream: an output port of a box, or an input of the network (port "")."""
-
-    box: str
-    port: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.box}.{self.port}" if self.port else self.box
 
 
 @dataclass(frozen=True)
@@ -77,88 +68,10 @@ class Box:
         return next(key for key in self.spec if key in FORMS)
 
 
-@dataclass(frozen=True)
-class Stream:
-    """A stream of a network under construction; its methods add a box behind it and return the box's first port."""
-
-    network: "Network"
-    port: Port
-
-    @property
-    def schema(self) -> Schema:
-        return self.network.schema(self.port)
-
-    def __getitem__(self, port: str) -> "Stream":
-        """Another port of the same box: over["rest"]."""
-        return self.network.stream(f"{self.port.box}.{port}")
-
-    def filter(self, *predicates: str, name: str) -> "Stream":
-        return self.network.add(name, {"filter": list(predicates), "from": str(self.port)})
-
-    def map(self, fields: Mapping[str, str], *, name: str) -> "Stream":
-        return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
-
-    def explode(
-        self, array: str, as_: str, *, name: str, at: str | None = None, outer: bool = False
-    ) -> "Stream":
-        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`."""
-        options = {} if at is None else {"at": at}
-        spec = {"explode": array, "as": as_, "from": str(self.port), **options}
-        return self.network.add(name, {**spec, "outer": True} if outer else spec)
-
-    def union(self, *others: "Stream", name: str) -> "Stream":
-        return self.network.add(name, {"union": [str(self.network.own(s)) for s in (self, *others)]})
-
-    def bsort(self, order: Mapping[str, Any], *, name: str) -> "Stream":
-        return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
-
-    def aggregate(self, functions: Any, *, order: Mapping[str, Any], name: str, **options: Any) -> "Stream":
-        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap.
-
-        For a row per tuple: size="all" covers its group so far; partial=True covers the last `size` tuples by "#".
-        """
-        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
-        return self.network.add(name, {**spec, **options})
-
-    def top(
-        self, choice: Mapping[str, Any], *, order: Mapping[str, Any], size: Any, name: str, **options: Any
-    ) -> "Stream":
-        """`choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start. Options: advance, timeout, align."""
-        spec = {"top": dict(choice), "from": str(self.port), "order": dict(order), "size": size}
-        return self.network.add(name, {**spec, **options})
-
-    def join(self, right: "Stream", predicate: str, *, name: str, **options: Any) -> "Stream":
-        """Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
-        if every bucket should have the whole right side. A table needs none of them.
-
-        For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
-        """
-        spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
-        return self.network.add(name, {**spec, **options})
-
-    def resample(
-        self,
-        right: "Stream",
-        functions: Any,
-        *,
-        left_order: Mapping[str, Any],
-        right_order: Mapping[str, Any],
-        name: str,
-        **options: Any,
-    ) -> "Stream":
-        """Options: size; or match and between, if the left tuples say how far they reach."""
-        sides = {"left": str(self.port), "right": str(self.network.own(right))}
-        orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
-        return self.network.add(name, {"resample": functions, **sides, **orders, **options})
-
-    def wait(self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str) -> "Stream":
-        """Holds each tuple until the stream `until`, in the given order, has passed the tuple's value of `on`."""
-        spec = {"wait": on, "from": str(self.port), "for": str(self.network.own(until)), "order": dict(order)}
-        return self.network.add(name, spec)
-
-
 class Network:
     """Built by `input`, `table`, `stored`, the methods of streams, `user`, `point` and `output`.
+
+    With `replace`, a definition takes the place of an earlier one of its name, and what is behind it is checked again.
 
     >>> net = Network("border watch")
     >>> reports = net.input("reports", "Sid int, Time int, Pos int")
@@ -169,8 +82,11 @@ class Network:
     'Time int, cnt bigint'
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, replace: bool = False) -> None:
         self.name = name
+        # Whether a definition takes the place of an earlier one of the same name, as in a notebook.
+        self.replace = replace
+        self._made: set[str] = set()
         self.inputs: dict[str, Input] = {}
         self.boxes: dict[str, Box] = {}
         self.outputs: dict[str, Output] = {}
@@ -193,19 +109,18 @@ class Network:
     ) -> Stream:
         """A table at a known address. Its schema comes from the Parquet file or the database, unless you give one."""
         where = f"point {name}"
-        self._new_name(name, where)
+        self._new_name(name, where, self.inputs)
         check_name(name, where)
         if name in self.outputs:
             raise AuroraError(f"{where}: there is an output of that name; rename the point")
         address = check_address(address, where)
         found = read_stored_schema(address, where) if schema is None else _parsed(schema, where)
         self._check_fields(found, where)
-        self.inputs[name] = Input(name, found, True, Stored(address, check_key(key, found, where)))
-        return Stream(self, Port(name))
+        return self._take(Input(name, found, True, Stored(address, check_key(key, found, where))))
 
     def _input(self, name: str, schema: str | Schema | None, static: bool, point: str | None) -> Stream:
         where = f"input {name}"
-        self._new_name(name, where)
+        self._new_name(name, where, self.inputs)
         own = None if point is None else self._stored_set(point, where)
         if own is not None and static:
             raise AuroraError(
@@ -222,8 +137,15 @@ class Network:
             find_schema(own.name, parsed, {own.name: own.schema}, where)
         # A window by "#" gives a field of that name, which can come back by a point.
         self._check_fields(parsed, where, () if point is None else ("#",))
-        self.inputs[name] = Input(name, parsed, static, point=point)
-        return Stream(self, Port(name))
+        return self._take(Input(name, parsed, static, point=point))
+
+    def _take(self, entry: Input) -> Stream:
+        if entry.name in self.inputs:
+            from aurora.network.replacing import replace_input
+
+            replace_input(self, entry)
+        self.inputs[entry.name] = entry
+        return Stream(self, Port(entry.name))
 
     def _stored_set(self, point: str, where: str) -> Input | None:
         """The stored set of this network that has the name, if there is one; its points cannot be its inputs."""
@@ -248,11 +170,11 @@ class Network:
         finally:
             self._prefix = outer
 
-    def add(self, name: str, spec: Mapping[str, Any]) -> Stream:
+    def add(self, name: str | None, spec: Mapping[str, Any]) -> Stream:
         """Adds a box from its description; its inputs must exist already."""
-        full = self._prefix + name
+        full = self._name_box(spec) if name is None else self._prefix + name
         where = f"box {full}"
-        self._new_name(full, where)
+        self._new_name(full, where, self.boxes)
         ports, schemas, static = [], [], []
         for slot, reference in references(spec, where):
             port = self.find(str(reference), f"{where}, {slot}")
@@ -270,12 +192,42 @@ class Network:
         if "join" not in spec:
             for port in ports:
                 self._check_not_stored(port, f"{where} ({taken})")
+        if name is None:
+            there = self._find_alike(described, full)
+            if there is not None:
+                return there
+            self._made.add(full)
+        if full in self.boxes:
+            from aurora.network.replacing import replace_box
+
+            replace_box(self, full, described)
+            self._made.discard(full)
+            return Stream(self, Port(full, next(iter(self.boxes[full].operator.outputs))))
         made = operator(with_clocks(spec, named), schemas, static, f"{where} ({taken})")
         streams = [port for port, table in zip(ports, static, strict=True) if not table]
         clocks = tuple(self._clock(clock, streams, where) for clock in made.traits.clocks)
         box = Box(full, made, tuple(ports), described, clocks)
         self.boxes[full] = box
         return Stream(self, Port(full, next(iter(box.operator.outputs))))
+
+    def _name_box(self, spec: Mapping[str, Any]) -> str:
+        """The first of its kind that nothing is called by yet, in any group: a name means one thing everywhere."""
+        kind = next((key for key in spec if key in FORMS), "box")
+        taken = {name.rpartition(".")[2] for name in (*self.inputs, *self.boxes, *self.points)}
+        return self._prefix + next(name for n in count(1) if (name := f"{kind}_{n}") not in taken)
+
+    def _find_alike(self, described: Mapping[str, Any], name: str) -> Stream | None:
+        """A box without a name that says the same, where a definition may be given twice."""
+        if not self.replace:
+            return None
+        group = name.rpartition(".")[0]
+        alike = (
+            box
+            for box in self.boxes.values()
+            if box.name in self._made and box.spec == described and box.name.rpartition(".")[0] == group
+        )
+        found = next(alike, None)
+        return None if found is None else Stream(self, Port(found.name, next(iter(found.operator.outputs))))
 
     def _clock(self, clock: Clock, streams: list[Port], where: str) -> Port:
         """The stream of a clock, whose field must be like the one that is ordered by it."""
@@ -308,7 +260,7 @@ class Network:
         stateless: bool = False,
         keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
         commutes: Sequence[str] | None = None,
-        name: str,
+        name: str | None = None,
     ) -> Stream:
         """A box with a kernel of your own, or with the one that the factory `kernel` makes from the arguments `with_`.
 
@@ -353,7 +305,18 @@ class Network:
         if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
             raise AuroraError(f"{where}: a name must not contain spaces or '=', and must not begin with #")
         if name in self.outputs:
-            raise AuroraError(f"{where}: the name is used twice")
+            if not self.replace:
+                raise AuroraError(f"{where}: the name is used twice")
+            outputs, points = self.outputs, self.points
+            self.outputs = {other: output for other, output in outputs.items() if other != name}
+            self.points = {other: point for other, point in points.items() if other != name}
+            try:
+                self.output(name, stream, keep, on, key, qos)
+            except AuroraError:
+                self.outputs, self.points = outputs, points
+                raise
+            self.outputs = {other: self.outputs[other] for other in outputs}
+            return
         if name in self.points or (name in self.inputs and self.inputs[name].stored is not None):
             raise AuroraError(f"{where}: there is a point of that name; rename the output")
         if keep is None and (on is not None or key):
@@ -370,7 +333,7 @@ class Network:
     ) -> None:
         """A connection point: keeps what passes, for "2h" (of the field `on` or of arrival), 1000 tuples, or "all"."""
         where = f"point {name}"
-        self._new_name(name, where)
+        self._new_name(name, where, self.points)
         if name in self.outputs:
             raise AuroraError(
                 f"{where}: there is an output of that name; give that keep, or rename the point"
@@ -447,12 +410,14 @@ class Network:
             f"{where}: no input or box is called {reference}{near}; the inputs and boxes are {', '.join(known)}"
         )
 
-    def _new_name(self, name: str, where: str) -> None:
+    def _new_name(self, name: str, where: str, alike: Mapping[str, object]) -> None:
+        """Raises a fault if a name cannot be given; where definitions replace, what is `alike` may have it."""
         if not name or any(c.isspace() or c == "=" for c in name):
             raise AuroraError(f"{where}: a name must not contain spaces or '='")
         point = name in self.points and name not in self.outputs
-        if name in self.inputs or name in self.boxes or point:
-            raise AuroraError(f"{where}: the name is used twice")
+        if (name in self.inputs or name in self.boxes or point) and not (self.replace and name in alike):
+            made = "; a box without a name has it: name that box" if name in self._made else ""
+            raise AuroraError(f"{where}: the name is used twice{made}")
 
     def checked(self) -> "Network":
         """The network itself; an error if it has no input, no output or point, or a relation with several keys."""
@@ -471,6 +436,24 @@ class Network:
 
     def _schemas(self, box: Box) -> list[Schema]:
         return [self.schema(port) for port in self.streams(box)]
+
+    def __repr__(self) -> str:
+        parts = (
+            (self.inputs, "input", "inputs"),
+            (self.boxes, "box", "boxes"),
+            (self.outputs, "output", "outputs"),
+        )
+        told = ", ".join(f"{len(part)} {one if len(part) == 1 else more}" for part, one, more in parts)
+        return f"<Network {self.name}: {told}>"
+
+    def svg(self) -> str:
+        """A picture: boxes and arrows, with the fields of each stream."""
+        from aurora.network.picture import draw_network
+
+        return draw_network(self)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and self._parts() == other._parts()

@@ -25,7 +25,7 @@ from aurora.network.kernels import imported, place_of
 from aurora.network.network import Network
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 
-__all__ = ["from_text", "read_network", "to_text", "write_network"]
+__all__ = ["add_boxes", "from_text", "read_network", "to_text", "write_network"]
 
 KEYS = ("network", "inputs", "boxes", "points", "outputs")
 PARTS = "network, inputs, boxes, points and outputs"
@@ -111,6 +111,12 @@ def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> 
     for name, entry in kept:
         add_point(network, name, entry)
     return network
+
+
+def add_boxes(network: Network, boxes: Mapping[str, Any]) -> None:
+    """Adds boxes by their whole names, each behind what it takes."""
+    for name in boxes:
+        _add_box(network, name, boxes)
 
 
 def _add_box(network: Network, name: str, boxes: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from aurora.engine.spark.master import check_master, check_reachable, same_maste
 OWN_SESSION = """
 import json, sys
 from pyspark.sql import SparkSession
-from aurora import AuroraError, Memory, Network, Settings, run
+from aurora import AuroraError, Frame, Memory, Network, Settings, run, to_dataframe
 from aurora.engine.spark.session import keep_log, spark_session
 
 spark = (
@@ -59,7 +59,16 @@ try:
     broken = None
 except AuroraError as error:
     broken = str(error)
-print(json.dumps([before, look(), len(found), fault, broken, keep_log()]))
+# The same with DataFrames at both ends.
+frame = Frame(spark.range(8).selectExpr("CAST(id % 2 AS int) AS g", "CAST(id AS int) AS t"))
+run(net, {"rows": frame}, sinks, Settings(partitions=2))
+sums = to_dataframe(net, spark, {"rows": frame})
+# It is the user's session as it is: an hour there is an hour in Tokyo.
+hours = sums.selectExpr("n", "hour(timestamp_seconds(0)) AS h").writeStream.foreachBatch(
+    lambda rows, number: found.extend((row.n, row.h) for row in rows.collect())
+)
+hours.trigger(availableNow=True).start().awaitTermination()
+print(json.dumps([before, look(), found[8:], fault, broken, keep_log()]))
 """
 
 
@@ -75,7 +84,8 @@ def test_the_users_session_is_left_alone() -> None:
     assert done.returncode == 0, done.stderr
     before, after, rows, fault, broken, log = json.loads(done.stdout.splitlines()[-1])
     assert before == after and before[:2] == [9, True]
-    assert rows == 8
+    assert rows[:8] == [{"g": g, "t": t, "n": 1} for t in (0, 2, 4, 6) for g in (0, 1) for t in [t + g]]
+    assert rows[8:] == 8 * [[1, 9]]
     assert fault == (
         "Spark runs in this process already, on local[1], and cannot run on local[3] as well: "
         "leave the master out, or stop that session first"

@@ -55,7 +55,7 @@ def test_times_of_a_frame_are_utc() -> None:
         ),
         (
             [(1, "x")],
-            "rows are a list of dicts, a pandas DataFrame or a pyarrow Table, found a list of tuple: give",
+            "a DataFrame of pandas or Polars, or a Table of pyarrow, found a list of tuple: give",
         ),
         (5, "found a int"),
         ([{"a": "x"}], "the rows do not fit"),

@@ -116,6 +116,16 @@ class Schema(Mapping[str, pa.DataType]):
     def __repr__(self) -> str:
         return f"Schema.parse({str(self)!r})"
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td style='text-align:left'>{escape(type_name(kind))}"
+            "</td></tr>"
+            for name, kind in self._types.items()
+        )
+        return f"<table><tr><th>field</th><th>type</th></tr>{rows}</table>"
+
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return _from_text, (str(self),)
 

@@ -20,6 +20,7 @@ from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.function import FunctionSink, Printer
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.rejects import RejectsSink
+from aurora.engine.sinks.rows import Rows
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.source import REJECTS
@@ -38,6 +39,8 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
         address = replace(address, path=os.path.abspath(address.path))
         _check_writable(name, address.path)
         return address
+    if isinstance(address, Rows):
+        address.expect(name, schema.arrow())
     if isinstance(address, Sink):
         return address
     if callable(address):

@@ -28,7 +28,7 @@ from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
-from aurora.engine.sources.source import Source
+from aurora.engine.sources.source import Opening, Source, catch_up
 from aurora.engine.sources.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.sqlite import SqliteTable
 from aurora.engine.sources.steady import read_steadily
@@ -45,7 +45,7 @@ def check_source(name: str, address: object) -> None:
     """Raises a fault unless the address can be read; before Spark starts."""
     while isinstance(address, Wrapping):
         address = address.address
-    if isinstance(address, Source | KeyedSet):
+    if isinstance(address, Source | KeyedSet | Opening):
         return
     if is_kafka(address):
         check_kafka(name, str(address))
@@ -84,7 +84,7 @@ def source_path(name: str, address: object) -> str | None:
         address = address.address
     if isinstance(address, KeyedSet):
         return address.place
-    if isinstance(address, Source) or is_kafka(address) or is_mqtt(address) or is_postgres(address):
+    if isinstance(address, Source | Opening) or is_kafka(address) or is_mqtt(address) or is_postgres(address):
         return None
     given = read_address(name, address)
     return None if given.kind == "tcp" or given.is_pipe else given.place
@@ -101,13 +101,11 @@ def open_source(
         source, receiver = open_source(name, address.address, schema, follow, notes)
         return address.wrap(source), receiver
     if isinstance(address, Memory):
-        if address.schema != schema:
-            raise AuroraError(
-                f"source {name} has the schema ({address.schema}), but the input has ({schema})"
-            )
-        return store_if_large(address, notes / f"{name}.arrow"), None
+        return store_if_large(address.fitted(name, schema), notes / f"{name}.arrow"), None
     if isinstance(address, Source):
         return address, None
+    if isinstance(address, Opening):
+        return address.open_source(name, schema, notes / f"{name}.opened", follow)
     if isinstance(address, KeyedSet):
         raise AuroraError(
             f"source {name}: a set that is stored by key is a table; give its address for a stream"
@@ -128,8 +126,12 @@ def open_source(
 def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> Source:
     """The source of a table or a stored set: it ends, and it can be read more than once."""
     check_source(name, address)
+    if isinstance(address, Memory):
+        return address.fitted(name, schema)
     if isinstance(address, Source):
         return address
+    if isinstance(address, Opening):
+        return _open_now(name, address, schema, unpacked)
     if is_kafka(address) or is_mqtt(address):
         raise AuroraError(f"table {name}: a table cannot come from a topic; give a file")
     if is_postgres(address):
@@ -158,6 +160,18 @@ def _open_table(
     if follow and address.follow is None:
         logging.getLogger("aurora").warning(told)
     return copy_whole(f"source {name}", address, schema, notes / f"{name}.rows"), None
+
+
+def _open_now(name: str, address: Opening, schema: Schema, folder: Path) -> Source:
+    """A source with all that there is by now."""
+    source, feed = address.open_source(name, schema, folder / "opened", False)
+    if feed is not None:
+        feed.connect()
+        try:
+            catch_up(feed)
+        finally:
+            feed.stop()
+    return source
 
 
 def _open_files(

@@ -1,7 +1,7 @@
 """Tuples in memory: for tests, notebooks and examples."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import from_bytes, to_bytes
+from aurora.engine.sources.inferred import infer_schema
+from aurora.engine.sources.rows import as_dicts, as_table, is_frame
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError, did_you_mean
 
@@ -33,14 +35,35 @@ class Memory:
     schema: Schema
     rows: pa.RecordBatch
     moments: tuple[tuple[int, int], ...] = ()
+    # Where nobody gave a schema: whether the rows may have more fields than the input that takes them.
+    wide: bool | None = None
 
     @classmethod
-    def of(cls, schema: str | Schema, rows: Any) -> "Memory":
-        """`rows`: a list of dicts, a pandas DataFrame, or a RecordBatch or Table of pyarrow."""
+    def of(cls, schema: Any, rows: Any = None) -> "Memory":
+        """`Memory.of("Sid int, Pos int", rows)`, or `Memory.of(rows)` with the schema that the rows have.
+
+        Rows are a list of dicts, a DataFrame of pandas or Polars, or a RecordBatch or Table of pyarrow.
+        """
+        if rows is None and not isinstance(schema, str | Schema):
+            table, wide = as_table(schema)
+            found = infer_schema(table.schema)
+            return cls(found, _one_batch(table, found), wide=wide)
         schema = schema if isinstance(schema, Schema) else Schema.parse(schema)
-        if isinstance(rows, pa.RecordBatch):
-            rows = pa.Table.from_batches([rows])
         return cls(schema, _one_batch(_table(rows, schema), schema))
+
+    def fitted(self, name: str, schema: Schema) -> "Memory":
+        """The same rows with the schema of the input that takes them, which they need not have had to the letter."""
+        if schema == self.schema:
+            return self
+        if self.wide is None:
+            raise AuroraError(f"source {name} has the schema ({self.schema}), but the input has ({schema})")
+        try:
+            table = pa.Table.from_batches([self.rows])
+            if not self.wide:
+                _check_known(self.schema.names, schema)
+            return Memory(schema, _one_batch(_table(table, schema), schema), self.moments)
+        except AuroraError as fault:
+            raise AuroraError(f"source {name}: {fault}") from None
 
     @classmethod
     def timed(
@@ -98,42 +121,30 @@ def advance_rows(cursor: Cursor, rows: int, count: int, moments: tuple[tuple[int
 def _table(rows: Any, schema: Schema) -> pa.Table:
     """Anything that has rows, as a table with at least the fields of the schema."""
     names = list(schema.names)
-    if isinstance(rows, pa.Table):
-        table = rows
-    elif hasattr(rows, "columns") and hasattr(rows, "iloc"):
-        there = [name for name in names if name in rows.columns]
-        try:
-            table = pa.Table.from_pandas(rows[there], preserve_index=False)
-        except pa.ArrowException as fault:
-            raise AuroraError(f"the rows of the DataFrame do not fit ({schema}): {fault.args[0]}") from None
+    if is_frame(rows):
+        if hasattr(rows, "iloc"):
+            # Other columns may hold what Arrow has no type for.
+            rows = rows[[name for name in rows.columns if name in names or not names]]
+        table = as_table(rows)[0]
     else:
-        given = list(rows) if isinstance(rows, Sequence) and not isinstance(rows, str | bytes) else [None]
-        if not all(isinstance(row, Mapping) for row in given):
-            raise AuroraError(
-                f"rows are a list of dicts, a pandas DataFrame or a pyarrow Table, found {_kind(rows)}: "
-                f"give for example [{{'{names[0]}': ..}}, ..]"
-            )
-        unknown = next((name for row in given for name in row or () if name not in schema), None)
-        if unknown is not None:
-            raise AuroraError(
-                f"the rows have a field {unknown}{did_you_mean(unknown, names)}; the schema is ({schema})"
-            )
+        given = as_dicts(rows, names[0])
+        _check_known((name for row in given for name in row), schema)
         try:
-            return pa.Table.from_pylist([dict(row) for row in given if row is not None], schema.arrow())
+            return pa.Table.from_pylist([dict(row) for row in given], schema.arrow())
         except (pa.ArrowException, TypeError, OverflowError) as fault:
             raise AuroraError(f"the rows do not fit ({schema}): {str(fault).splitlines()[0]}") from None
-    missing = [name for name in names if name not in table.column_names]
+    there = table.column_names
+    missing = [f"{name}{did_you_mean(name, there)}" for name in names if name not in there]
     if missing:
-        raise AuroraError(
-            f"the rows have no field {', '.join(missing)}; their fields are {', '.join(table.column_names)}"
-        )
+        raise AuroraError(f"the rows have no field {', '.join(missing)}; their fields are {', '.join(there)}")
     return table.select(names)
 
 
-def _kind(rows: Any) -> str:
-    if isinstance(rows, Sequence) and not isinstance(rows, str | bytes) and len(rows):
-        return f"a {type(rows).__name__} of {type(rows[0]).__name__}"
-    return f"a {type(rows).__name__}"
+def _check_known(names: Iterable[str], schema: Schema) -> None:
+    unknown = next((name for name in names if name not in schema), None)
+    if unknown is not None:
+        near = did_you_mean(unknown, schema.names)
+        raise AuroraError(f"the rows have a field {unknown}{near}; the schema is ({schema})")
 
 
 def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:

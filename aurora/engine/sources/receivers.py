@@ -7,8 +7,9 @@ import select
 import socket
 import threading
 import time
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
+from aurora.engine.sources.source import Feed
 from aurora.engine.sources.spool import SpoolWriter
 from aurora.errors import AuroraError
 
@@ -18,17 +19,6 @@ CHUNK = 1 << 20
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 # A pipe is asked so often whether something came, so that a stop is not missed.
 POLL = 0.2
-
-
-class Feed(Protocol):
-    """What works beside a source while it is read; `once` if what it brings cannot be asked for again."""
-
-    @property
-    def once(self) -> bool: ...
-
-    def connect(self) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 class Receiver(threading.Thread):

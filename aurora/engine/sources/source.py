@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,8 @@ __all__ = [
     "NOTICE",
     "REJECTS",
     "Cursor",
+    "Feed",
+    "Opening",
     "Piece",
     "Portion",
     "Reject",
@@ -22,6 +25,7 @@ __all__ = [
     "Wanted",
     "can_shed",
     "can_skip",
+    "catch_up",
     "forget_before",
     "moved",
     "noticed",
@@ -85,7 +89,8 @@ class Source(Protocol):
 
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
-    `waiting(cursor) -> int` is about how many rows there are after that position by now. It may have two attributes:
+    `waiting(cursor) -> int` is about how many rows there are after that position by now; `portions(rows)` gives all its
+    rows in portions of at most so many. It may have two attributes:
     `keeps`, if its rows wait at the source until they are read, as those of a file do, so that load is never shed
     from it; and `skips`, if its pieces can skip rows (`SkippingPiece`).
     """
@@ -108,6 +113,43 @@ class Source(Protocol):
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         """About `number` pieces that together cover the rows between the two positions."""
         ...
+
+
+class Feed(Protocol):
+    """What works beside a source while it is read; `once` if what it brings cannot be asked for again.
+
+    It may have one method more: `catch_up()`, which returns when all is there that there was to fetch when it was
+    called.
+    """
+
+    @property
+    def once(self) -> bool: ...
+
+    def connect(self) -> None:
+        """Begins to work, before the first batch of a run."""
+        ...
+
+    def stop(self) -> None: ...
+
+
+@runtime_checkable
+class Opening(Protocol):
+    """What becomes a source when a run begins, where a source needs a folder to itself, or a feed.
+
+    `folder` is a part of the checkpoint: what a killed run has left in it, the next one finds there. It need not exist
+    yet. Without `follow` the source ends with what there is by now.
+    """
+
+    def open_source(
+        self, name: str, schema: Schema, folder: Path, follow: bool
+    ) -> tuple[Source, Feed | None]: ...
+
+
+def catch_up(feed: Feed) -> None:
+    """Waits for a feed, if it can say how far it is."""
+    wait = getattr(feed, "catch_up", None)
+    if callable(wait):
+        wait()
 
 
 def source_identity(source: Source) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.parquet import ParquetFiles
+from aurora.engine.sources.fitting import fit_rows
 from aurora.engine.sources.source import Portion, Source
 from aurora.errors import AuroraError
 
@@ -14,14 +14,14 @@ __all__ = ["read_steadily"]
 
 def read_steadily(what: str, source: Source, schema: Schema, rows: int) -> Iterator[pa.RecordBatch]:
     """Chunks of at most so many rows; a bad row is a fault, because every answer may depend on it."""
-    portions = source.portions(rows) if isinstance(source, ParquetFiles) else _portions(source, schema, rows)
-    for portion in portions:
+    own = getattr(source, "portions", None)
+    for portion in own(rows) if callable(own) else _portions(source, schema, rows):
         if portion.rejects:
             bad = portion.rejects[0]
             line = f", line {bad.line}" if bad.line else ""
             raise AuroraError(f"{what}: {bad.file}{line}: {bad.reason}")
         if portion.rows.num_rows:
-            yield portion.rows
+            yield fit_rows(what, portion, schema)
 
 
 def _portions(source: Source, schema: Schema, rows: int) -> Iterator[Portion]:

@@ -23,6 +23,7 @@ __all__ = [
     "NETWORK_POOL",
     "QUERY_POOL",
     "SHARED_SLOTS",
+    "clone_session",
     "java_ended",
     "keep_log",
     "log_path",
@@ -53,6 +54,12 @@ SESSION = {
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
+# What a query with state cannot do without.
+STATE = (
+    "spark.sql.streaming.stateStore.providerClass",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion",
+)
 # What all sessions of a process share: it can be set only when Spark starts, and all works without it.
 SHARED = {
     "spark.ui.enabled": "false",
@@ -114,6 +121,15 @@ def own_session(beside: SparkSession) -> SparkSession:
     for key, value in {**SESSION, "spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}.items():
         session.conf.set(key, value)
     return session
+
+
+def clone_session(of: SparkSession, partitions: int) -> SparkSession:
+    """A copy of a session of the user's as it is now, with its settings, views and functions, and what state needs."""
+    clone = SparkSession(of.sparkContext, of._jsparkSession.cloneSession())
+    for key in STATE:
+        clone.conf.set(key, SESSION[key])
+    clone.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    return clone
 
 
 def java_ended(patience: float = 0.0) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.fault_notes import note_fault
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from aurora.algebra.state.turn import Moment
     from aurora.engine.sources.source import Cursor, Piece, Source
+    from aurora.engine.spark.tending import Visit
     from aurora.engine.wagons import Job
 
 __all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "pack_admission"]
@@ -41,7 +42,8 @@ class Admission:
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
-    controls.
+    controls. Where the query is the user's own, `mark` is that of the checkpoint of its sources, and `tended` are its
+    folder and the lock of the one who feeds them.
     """
 
     job: "Parcel[Job]"
@@ -53,6 +55,8 @@ class Admission:
     target: int | None = None
     longest: int | None = None
     notes: str | None = None
+    mark: str | None = None
+    tended: tuple[str, str] | None = None
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
@@ -75,17 +79,23 @@ class Admission:
             "took": None,
             "waiting": {},
             "controls": Controls().to_json(),
+            **({} if self.mark is None else {"mark": self.mark}),
         }
 
     def next(
-        self, start: dict[str, Any], wall: int, controls: Controls | None = None, took: int | None = None
+        self,
+        start: dict[str, Any],
+        wall: int,
+        controls: Controls | None = None,
+        took: int | None = None,
+        limits: dict[str, int] | None = None,
     ) -> dict[str, Any]:
         """The offset of the next batch, or the same one if there is nothing to do; `took` is what the last one took.
 
         The first batch comes at once, with what is there: Spark would make it anyway, and so every batch is counted.
 
         Each input advances by the same number of rows: so tuples of several files interleave alike, however the
-        files are cut into batches.
+        files are cut into batches. `limits` are the rows at which live inputs stop.
         """
         controls = controls or Controls()
         held, first = not controls.allow(start["batch"]), start["batch"] == 0
@@ -93,9 +103,9 @@ class Admission:
             return start
         live = self.live
         length = self._length(start, controls, took, live)
-        places = start["inputs"] if held else self._advance(start["inputs"], length)
+        places = start["inputs"] if held else self._advance(start["inputs"], length, limits or {})
         end = not held and all(source.finished(places[name]) for name, source in self.sources.items())
-        tick = live and self.has_timeouts and wall - start["wall"] >= TICK
+        tick = live and limits is None and self.has_timeouts and wall - start["wall"] >= TICK
         if places == start["inputs"] and not end and not tick and not first:
             return start
         rows = max(places[name]["row"] - start["inputs"][name]["row"] for name in places)
@@ -113,10 +123,28 @@ class Admission:
             "took": took,
             "waiting": self._waiting(places),
             "controls": controls.to_json(),
+            **({} if self.mark is None else {"mark": self.mark}),
         }
 
-    def _advance(self, places: "dict[str, Cursor]", length: int) -> "dict[str, Cursor]":
-        return {name: source.advance(places[name], length) for name, source in self.sources.items()}
+    def _advance(
+        self, places: "dict[str, Cursor]", length: int, limits: dict[str, int]
+    ) -> "dict[str, Cursor]":
+        reached = {}
+        for name, source in self.sources.items():
+            rows = min(length, limits[name] - places[name]["row"]) if name in limits else length
+            reached[name] = source.advance(places[name], rows) if rows > 0 else places[name]
+        return reached
+
+    def find_limits(self, places: "dict[str, Cursor]") -> dict[str, int]:
+        """How far the live inputs go by now."""
+        found = {}
+        for name, source in self.sources.items():
+            place = places[name]
+            while source.live and (further := source.advance(place, self.rows))["row"] != place["row"]:
+                place = further
+            if source.live:
+                found[name] = int(place["row"])
+        return found
 
     def _waiting(self, places: "dict[str, Cursor]") -> dict[str, int | None]:
         from aurora.engine.sources.source import rows_waiting
@@ -182,21 +210,44 @@ class TrainSource(DataSource):
         return TrainReader(cloudpickle.loads(base64.b64decode(self.options["admission"])))
 
 
-class TrainReader(DataSourceStreamReader):
+class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, admission: "Parcel[Admission]") -> None:
         self._admission = admission
         self._watch = Stopwatch()
         self._answered = -1
+        self._visit: Visit | None = None
+        # With the trigger that takes what there is: where live inputs stop, once that is known.
+        self._stops = False
+        self._limits: dict[str, int] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         return self._admission.open().first()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._stops = True
+
+    def _enter(self, start: dict[str, Any]) -> "Admission":
+        """What is needed before the first question is answered, where the query is the user's own."""
         admission = self._admission.open()
+        if admission.tended is not None and self._visit is None:
+            from aurora.engine.spark.tending import Visit
+
+            if start.get("mark") != admission.mark:
+                raise AuroraError(
+                    f"this query did not begin with the checkpoint {admission.tended[0]}: give to_dataframe the one "
+                    "that it began with, or begin both anew"
+                )
+            self._visit = Visit(*admission.tended)
+            self._visit.enter()
+        return admission
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        admission = self._enter(start)
+        if self._stops and self._limits is None:
+            self._limits = admission.find_limits(start["inputs"])
         wall = time.time_ns() // 1_000_000
-        offset = admission.next(
-            start, wall, self._controls(admission.notes, start["batch"]), self._watch.took(start, wall)
-        )
+        controls = self._controls(admission.notes, start["batch"])
+        offset = admission.next(start, wall, controls, self._watch.took(start, wall), self._limits)
         if offset is not start:
             self._watch.admit(offset)
         return offset
@@ -216,7 +267,7 @@ class TrainReader(DataSourceStreamReader):
         from aurora.algebra.state.turn import Moment
         from aurora.engine.buckets import labels
 
-        admission = self._admission.open()
+        admission = self._enter(start)
         moment = Moment(end["now"], start["number"], end["end"])
         controls = Controls.from_json(end["controls"])
         tasks = [
@@ -260,7 +311,8 @@ class TrainReader(DataSourceStreamReader):
             forget_before(source, end["inputs"][name])
 
     def stop(self) -> None:
-        pass
+        if self._visit is not None:
+            self._visit.leave()
 
 
 def pack_admission(admission: Admission) -> str:

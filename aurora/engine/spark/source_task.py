@@ -11,9 +11,9 @@ from aurora.algebra.state.state import State
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train, arrival_numbers
 from aurora.engine.drops import SHED, draw
-from aurora.engine.projection import narrow_rows
 from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.sinks.rejects import rejects_train
+from aurora.engine.sources.fitting import fit_rows
 from aurora.engine.sources.source import Piece, Portion, SkippingPiece
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import BoxCounts, run_stage
@@ -39,7 +39,7 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     name, schema = job.plan.inputs[task.input]
     started = time.perf_counter_ns()
     portion, shed = _read(task.piece, name, schema, task, inputs)
-    train = _numbered(portion, narrow_rows(portion.rows, schema), task, inputs)
+    train = _numbered(portion, fit_rows(f"source {name}", portion, schema), task, inputs)
     took = time.perf_counter_ns() - started
     plan = rewrite_plan(job.plan, task.controls.rewrites, task.controls.streams)
     here, counts = run_stage(plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops)

@@ -4,23 +4,29 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
 
+from aurora.engine.sources.paced import Wrapping
 from aurora.network.kernels import Made
 from aurora.network.network import Network
 
 __all__ = ["ship_functions"]
 
-OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The folder of this package.
+OWN = str(Path(__file__).resolve().parents[2])
 
 
-def ship_functions(network: Network) -> None:
-    """Marks the modules of user-defined functions, and those beside them, as ones that travel with the job."""
+def ship_functions(network: Network, bound: Iterable[object] = ()) -> None:
+    """Marks the modules of user-defined functions, and those beside them, as ones that travel with the job.
+
+    `bound` are the sources and sinks, which may be the user's own, too.
+    """
     folders = set()
-    for function in _functions(network):
+    for function in [*_functions(network), *map(_kind, bound)]:
         file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
         if file is not None and not _installed(file):
             folders.add(os.path.dirname(os.path.abspath(file)))
@@ -34,6 +40,13 @@ def _functions(network: Network) -> Iterator[Any]:
     for box in network.boxes.values():
         for function in box.operator.traits.functions:
             yield function.factory if isinstance(function, Made) else function
+
+
+def _kind(bound: object) -> type:
+    """The class of a source or sink, whatever stands around it."""
+    while isinstance(bound, Wrapping):
+        bound = bound.address
+    return type(bound)
 
 
 def _installed(file: str) -> bool:

@@ -1,0 +1,123 @@
+"""A stream of a network under construction, and the boxes that can be put behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from aurora.algebra.tuples.schema import Schema
+
+if TYPE_CHECKING:
+    from aurora.network.network import Network
+
+__all__ = ["Port", "Stream"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A stream: an output port of a box, or an input of the network (port "")."""
+
+    box: str
+    port: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.box}.{self.port}" if self.port else self.box
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a network under construction; its methods add a box behind it and return the box's first port.
+
+    A box without a name gets one from its kind: filter_1, filter_2, map_1.
+    """
+
+    network: "Network"
+    port: Port
+
+    @property
+    def schema(self) -> Schema:
+        return self.network.schema(self.port)
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.port}: {self.schema}>"
+
+    def _repr_html_(self) -> str:
+        return f"<b>{escape(str(self.port))}</b>{self.schema._repr_html_()}"
+
+    def __getitem__(self, port: str) -> "Stream":
+        """Another port of the same box: over["rest"]."""
+        return self.network.stream(f"{self.port.box}.{port}")
+
+    def filter(self, *predicates: str, name: str | None = None) -> "Stream":
+        return self.network.add(name, {"filter": list(predicates), "from": str(self.port)})
+
+    def map(self, fields: Mapping[str, str], *, name: str | None = None) -> "Stream":
+        return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
+
+    def explode(
+        self, array: str, as_: str, *, name: str | None = None, at: str | None = None, outer: bool = False
+    ) -> "Stream":
+        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`."""
+        options = {} if at is None else {"at": at}
+        spec = {"explode": array, "as": as_, "from": str(self.port), **options}
+        return self.network.add(name, {**spec, "outer": True} if outer else spec)
+
+    def union(self, *others: "Stream", name: str | None = None) -> "Stream":
+        return self.network.add(name, {"union": [str(self.network.own(s)) for s in (self, *others)]})
+
+    def bsort(self, order: Mapping[str, Any], *, name: str | None = None) -> "Stream":
+        return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
+
+    def aggregate(
+        self, functions: Any, *, order: Mapping[str, Any], name: str | None = None, **options: Any
+    ) -> "Stream":
+        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap.
+
+        For a row per tuple: size="all" covers its group so far; partial=True covers the last `size` tuples by "#".
+        """
+        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
+        return self.network.add(name, {**spec, **options})
+
+    def top(
+        self,
+        choice: Mapping[str, Any],
+        *,
+        order: Mapping[str, Any],
+        size: Any,
+        name: str | None = None,
+        **options: Any,
+    ) -> "Stream":
+        """`choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start. Options: advance, timeout, align."""
+        spec = {"top": dict(choice), "from": str(self.port), "order": dict(order), "size": size}
+        return self.network.add(name, {**spec, **options})
+
+    def join(self, right: "Stream", predicate: str, *, name: str | None = None, **options: Any) -> "Stream":
+        """Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
+        if every bucket should have the whole right side. A table needs none of them.
+
+        For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
+        """
+        spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
+        return self.network.add(name, {**spec, **options})
+
+    def resample(
+        self,
+        right: "Stream",
+        functions: Any,
+        *,
+        left_order: Mapping[str, Any],
+        right_order: Mapping[str, Any],
+        name: str | None = None,
+        **options: Any,
+    ) -> "Stream":
+        """Options: size; or match and between, if the left tuples say how far they reach."""
+        sides = {"left": str(self.port), "right": str(self.network.own(right))}
+        orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
+        return self.network.add(name, {"resample": functions, **sides, **orders, **options})
+
+    def wait(
+        self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str | None = None
+    ) -> "Stream":
+        """Holds each tuple until the stream `until`, in the given order, has passed the tuple's value of `on`."""
+        spec = {"wait": on, "from": str(self.port), "for": str(self.network.own(until)), "order": dict(order)}
+        return self.network.add(name, spec)

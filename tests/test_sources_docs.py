@@ -1,0 +1,87 @@
+"""The source and the sink of the manual keep the contract: killed in mid-run and run again, every row comes once."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from aurora import Memory, Network
+from aurora.engine.local import LocalRun
+from aurora.engine.plan import plan_network
+from tests.engine.processes import committed, kill, wait_for
+from tests.test_docs import blocks
+
+ROWS = 60
+JOB = """
+import sys
+from aurora import Settings, run
+from readings import Readings
+from table import Table
+from tests.test_sources_docs import make_network
+
+url, folder = sys.argv[1:]
+settings = Settings(batch=4, partitions=2, checkpoint=f"{folder}/checkpoint")
+table = Table(f"{folder}/rooms.db", "means")
+result = run(make_network(), {"readings": Readings(url, page=3)}, {"means": table}, settings)
+assert result.ended and result.totals.read == 60
+"""
+
+
+def make_network() -> Network:
+    network = Network("rooms")
+    readings = network.input("readings", "number int, room string, heat double")
+    order = {"on": "number", "group_by": ["room"]}
+    network.output("means", readings.aggregate({"mean": "avg(heat)"}, order=order, size=6, name="means"))
+    return network
+
+
+def make_readings() -> list[dict[str, object]]:
+    return [{"number": n, "room": f"r{n % 3}", "heat": 20.0 + n % 7} for n in range(1, ROWS + 1)]
+
+
+class Service(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        asked = {key: int(value[0]) for key, value in parse_qs(urlsplit(self.path).query).items()}
+        answer = json.dumps(make_readings()[asked["after"] :][: asked["limit"]]).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def start(url: str, folder: Path) -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", ""), os.getcwd()])
+    command = [sys.executable, "-c", JOB, url, str(folder)]
+    log = (folder / "log").open("ab")
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.Popen(
+        command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+    )
+
+
+def test_a_run_with_them_that_is_killed(tmp_path: Path) -> None:
+    for block in blocks("docs/sources-and-sinks.md"):
+        if block.file is not None:
+            (tmp_path / block.file).write_text(block.text)
+    local = LocalRun(plan_network(make_network()))
+    local.read({"readings": Memory.of("number int, room string, heat double", make_readings())})
+    wanted = [tuple(row.values()) for row in local.rows("means")]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{service.server_port}/readings"
+        job = start(url, tmp_path)
+        wait_for(job, lambda: committed(tmp_path / "checkpoint") >= 5)
+        kill(job)
+        assert start(url, tmp_path).wait(400) == 0, (tmp_path / "log").read_text()[-3000:]
+        service.shutdown()
+    with sqlite3.connect(tmp_path / "rooms.db") as database:
+        found = database.execute("SELECT room, number, mean FROM means ORDER BY rowid").fetchall()
+    database.close()
+    assert found == wanted and len(found) > 20
