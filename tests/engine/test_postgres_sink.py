@@ -53,13 +53,15 @@ def named(*ids: int) -> pa.RecordBatch:
 def test_values_of_all_types_come_back(server: Server) -> None:
     schema = Schema.parse(
         "flag boolean, tiny tinyint, small smallint, whole int, big bigint, f float, d double, "
-        "t string, day date, at timestamp, money decimal(12,2), inner struct<a: int, b: string>, list array<int>"
+        "t string, day date, at timestamp, money decimal(12,2), inner struct<a: int, b: string>, list array<int>, "
+        "heats map<string, double>"
     )
     full = (
         True, -1, 2, 3, 1 << 60, 0.5, 0.1, 'a\t"b"\\\n\\.', date(2004, 8, 31),
         datetime(2004, 8, 31, 12, 30, 0, 250_000, UTC), Decimal("1234567890.12"), {"a": 1, "b": 'x"\\'}, [1, None, 3],
+        {"meat": 4.5, "fish": None},
     )  # fmt: skip
-    empty = (None,) * 13
+    empty = (None,) * 14
     sink = opened(server, "kinds?create=yes", schema)
     deliver(sink, 0, rows_of(full, empty, schema=schema), sink.open(None))
     sink.finish()
@@ -73,7 +75,7 @@ def test_values_of_all_types_come_back(server: Server) -> None:
     assert kinds.startswith(
         "boolean, smallint, smallint, integer, bigint, real, double precision, text, date, timest"
     )
-    assert kinds.endswith("numeric, jsonb, jsonb")
+    assert kinds.endswith("numeric, jsonb, jsonb, jsonb")
 
 
 def test_one_column_that_holds_what_looks_like_an_end(server: Server) -> None:

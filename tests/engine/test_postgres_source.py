@@ -196,10 +196,10 @@ def test_partitions_and_writers_to_one_of_them(server: Server, tmp_path: Path) -
 def test_values_of_all_types(server: Server, tmp_path: Path) -> None:
     server.run(
         "CREATE TABLE kinds (id int PRIMARY KEY, flag bool, f real, d float8, t text, day date, at timestamptz, "
-        "plain timestamp, money numeric(12,2), inner_ jsonb, list int[], who uuid)",
+        "plain timestamp, money numeric(12,2), inner_ jsonb, list int[], who uuid, heats jsonb)",
         "INSERT INTO kinds VALUES (1, true, 0.5, 0.1, E'a,\"b\"\\nc\\\\.', '2004-08-31', "
         "'2004-08-31 14:30:00.25+02', '2004-08-31 12:30', 1234567890.12, '{\"a\": 1, \"b\": \"x\"}', '{1,NULL,3}', "
-        "'00000000-0000-0000-0000-000000000001')",
+        "'00000000-0000-0000-0000-000000000001', '{\"meat\": 4.5}')",
         "INSERT INTO kinds (id, t) VALUES (2, '')",
     )
     text = (
@@ -212,10 +212,16 @@ def test_values_of_all_types(server: Server, tmp_path: Path) -> None:
         "plain": moment.replace(microsecond=0), "money": Decimal("1234567890.12"),
         "who": "00000000-0000-0000-0000-000000000001",
     }  # fmt: skip
-    inner = {"inner_": {"a": 1, "b": "x"}, "list": [1, None, 3]}
+    nested = "inner_ struct<a: int, b: string>, list array<int>, heats map<string, double>"
+    inner = {"inner_": {"a": 1, "b": "x"}, "list": [1, None, 3], "heats": [("meat", 4.5)]}
     for schema, first in (
         (Schema.parse(text), full),
-        (Schema.parse(text + ", inner_ struct<a: int, b: string>, list array<int>"), {**full, **inner}),
+        (
+            Schema.parse(
+                text + ", inner_ struct<a: int, b: string>, list array<int>, heats map<string, double>"
+            ),
+            {**full, **inner},
+        ),
         (Schema.parse("t string"), {"t": full["t"]}),
     ):
         source = opened(server, "kinds?by=id", tmp_path / str(len(schema)), schema)
