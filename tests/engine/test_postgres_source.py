@@ -212,7 +212,6 @@ def test_values_of_all_types(server: Server, tmp_path: Path) -> None:
         "plain": moment.replace(microsecond=0), "money": Decimal("1234567890.12"),
         "who": "00000000-0000-0000-0000-000000000001",
     }  # fmt: skip
-    nested = "inner_ struct<a: int, b: string>, list array<int>, heats map<string, double>"
     inner = {"inner_": {"a": 1, "b": "x"}, "list": [1, None, 3], "heats": [("meat", 4.5)]}
     for schema, first in (
         (Schema.parse(text), full),
