@@ -18,6 +18,7 @@ from aurora.engine.kafka import source as kafka_source
 from aurora.engine.kafka import topic as kafka_topic
 from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
 from aurora.engine.kafka.source import KafkaTopic, open_kafka
+from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
 from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, until
@@ -314,6 +315,10 @@ def test_a_sink_waits_for_its_broker_and_tells(broker: Broker, caplog: pytest.Lo
     with ThreadPoolExecutor(1) as beside:
         delivered = beside.submit(sink.deliver, 1, rows_of(2), arrived(1), note)
         until(lambda: "does not take rows" in caplog.text)
+        other = sink_into(broker, topic)
+        other.interrupt()
+        with pytest.raises(Interrupted, match="the run was stopped while it waited for Kafka"):
+            other.deliver(1, rows_of(2), arrived(1), note)
         broker.start()
         assert delivered.result(120)["rows"] == 2
     assert "takes rows again; the run continues" in caplog.text

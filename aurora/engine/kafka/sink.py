@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -18,7 +19,7 @@ from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import Unreachable, explain, kafka, producer, within
 from aurora.engine.kafka.encode import Lines, encode_avro, encode_rows
 from aurora.engine.kafka.trace import Trace, Tracer
-from aurora.engine.sinks.sink import Note
+from aurora.engine.sinks.sink import Interrupted, Note
 from aurora.errors import AuroraError
 
 __all__ = ["KafkaSink", "open_kafka_sink"]
@@ -44,6 +45,7 @@ class KafkaSink:
         self._name = name
         self._address = address
         self._schema = schema
+        self._stopped = threading.Event()
         # What stands before a record: the number of its schema in a registry.
         self._frame = b""
         self._producer: Any = None
@@ -92,6 +94,9 @@ class KafkaSink:
             "again": self._again if rows_now < self._written else 0,
             "ends": ends,
         }
+
+    def interrupt(self) -> None:
+        self._stopped.set()
 
     def sync(self) -> None:
         """A transaction that has ended is kept by all brokers that keep the topic."""
@@ -216,7 +221,8 @@ class KafkaSink:
                         f"{self._address.hosts} does not take rows ({explain(self._address, error)}); it waits"
                     )
                 told = True
-                time.sleep(PAUSE)
+                if self._stopped.wait(PAUSE):
+                    raise Interrupted(f"sink {self._name}: the run was stopped while it waited for Kafka") from None
         if told:
             self._tell(f"{self._address.hosts} takes rows again; the run continues")
         return found
