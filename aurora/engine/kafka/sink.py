@@ -222,7 +222,9 @@ class KafkaSink:
                     )
                 told = True
                 if self._stopped.wait(PAUSE):
-                    raise Interrupted(f"sink {self._name}: the run was stopped while it waited for Kafka") from None
+                    raise Interrupted(
+                        f"sink {self._name}: the run was stopped while it waited for Kafka"
+                    ) from None
         if told:
             self._tell(f"{self._address.hosts} takes rows again; the run continues")
         return found
