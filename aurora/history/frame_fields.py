@@ -11,6 +11,7 @@ from aurora.algebra.tuples.types import (
     backquoted,
     is_array,
     is_decimal,
+    is_map,
     is_struct,
     struct_fields,
     type_name,
@@ -67,6 +68,9 @@ def _same(there: pa.DataType | None, wanted: pa.DataType) -> bool:
         return False
     if is_array(wanted):
         return is_array(there) and _same(there.value_type, wanted.value_type)
+    if is_map(wanted):
+        keys = is_map(there) and there.key_type == wanted.key_type
+        return bool(keys) and _same(there.item_type, wanted.item_type)
     if is_struct(wanted):
         if not is_struct(there):
             return False

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, rand, spark_partition_id, udf
@@ -280,3 +281,12 @@ def test_two_dataframes_and_memory_take_turns(spark: SparkSession) -> None:
     assert [row["n"] for row in found] == [
         n for pair in zip(range(5), range(100, 105), strict=True) for n in pair
     ]
+
+
+def test_maps_come_whatever_spark_says_of_their_nulls(spark: SparkSession) -> None:
+    schema = Schema.parse("m map<string, int>")
+    for sql in ("map('a', 1)", "map('a', 1, 'b', NULL)"):
+        assert choose_fields(spark.sql(f"SELECT {sql} AS m"), "r", schema).columns == ["m"]
+    kind = pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False))
+    rows = pa.record_batch({"m": pa.array([[("a", 1)]], kind)})
+    assert rows.cast(schema.arrow()).to_pylist() == [{"m": [("a", 1)]}]
