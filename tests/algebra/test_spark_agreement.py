@@ -354,6 +354,7 @@ r'\d'
 'a' 'b'
 true
 i = 1 is null
+(i in (1, 3)) is null
 ! b = c
 i + j * 2 - l
 -i + j
@@ -456,6 +457,8 @@ REFUSED = [
     "coalesce(i,)",
     "+b",
     "trim(leading x)",
+    "i IN (1, 3) IS NULL",
+    "x LIKE 'a' IS NOT NULL",
 ]
 
 

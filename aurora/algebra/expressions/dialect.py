@@ -98,7 +98,8 @@ class Language(Spark):
 
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-PREDICATES = (*COMPARISONS, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
+SUFFIXES = (exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
+PREDICATES = (*COMPARISONS, *SUFFIXES)
 BITWISE = (
     exp.BitwiseAnd,
     exp.BitwiseOr,
@@ -170,6 +171,10 @@ def check_precedence(node: exp.Expression) -> None:
     """Where sqlglot and Spark group operators differently, the author has to put brackets."""
     if isinstance(node, COMPARISONS):
         mixed = any(isinstance(unwrapped(side), (*PREDICATES, exp.Not)) for side in (node.left, node.right))
+    elif isinstance(node, SUFFIXES):
+        # Spark's grammar has one of these behind a value, not two.
+        inner = unwrapped(node.this)
+        mixed = isinstance(inner.this if isinstance(inner, exp.Not) else inner, SUFFIXES)
     elif isinstance(node, BITWISE):
         others = (*BITWISE, exp.Add, exp.Sub)
         mixed = any(
