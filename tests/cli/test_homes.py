@@ -154,7 +154,7 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
             (("resume", home, "last"), "no query last is attached; there are first"),
             (("resume", home, "first"), "query first has not failed: it is "),
             (("step", home, "--batches", "0"), "a step is 1 batch or more, found 0"),
-            (("peek", home, "ower"), "no stream ower runs (did you mean over"),
+            (("peek", home, "ower"), "no stream ower is running (did you mean over"),
         ):
             ended = aurora(*arguments)
             assert ended.status == 1 and ended.err.count("\n") == 1, arguments

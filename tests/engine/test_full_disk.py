@@ -38,7 +38,7 @@ def test_a_run_goes_on_once_there_is_room_again(
     bound = {"rows": f"csv:{tmp_path / 'in.csv'}"}, {"out": f"csv:{small_disk / 'out.csv'}"}
     settings = Settings(checkpoint=str(tmp_path / "checkpoint"), batch=20_000)
     with pytest.raises(
-        AuroraError, match=r"cannot write \S+out.csv: No space left on device; mend it and give the"
+        AuroraError, match=r"cannot write \S+out.csv: No space left on device; fix the cause and give the"
     ):
         run(network, *bound, settings)
     assert mount(small_disk, "remount", "size=4m")
