@@ -119,7 +119,7 @@ def test_what_was_not_kept_comes_again(
         until(lambda: receiver.fault is not None)
     assert receiver.fault is not None and "cannot be kept in" in receiver.fault
     with pytest.raises(
-        AuroraError, match=r"No space left; what came before it has been read; the same command"
+        AuroraError, match=r"No space left; everything before that has been read; the same command"
     ):
         source.advance({"row": 1}, 10)
     source, receiver = opened(broker.address("again"), tmp_path)
