@@ -20,9 +20,7 @@ __all__ = ["main"]
 
 SCHEMA = "id bigint, t int, k int, km double, city string"
 PARTITIONS = 2
-CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13")
-# That of this Spark, or the last one that is out.
-VERSIONS = (pyspark.__version__, "4.2.0")
+CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", pyspark.__version__)
 CHUNK = 50_000
 
 
@@ -77,26 +75,14 @@ def by_spark(spark: SparkSession, hosts: str, topic: str, folder: Path) -> tuple
     return seconds, int(spark.table(name).agg(f.sum("count")).first()[0])  # type: ignore[index]
 
 
-def _find_connector() -> str:
-    """The jars of Spark's connector, between commas; empty where there are none."""
-    for version in VERSIONS:
-        try:
-            found = ",".join(map(str, jars(*CONNECTOR, version).glob("*.jar")))
-        except pytest.skip.Exception:
-            continue
-        print(f"Spark {pyspark.__version__} reads with its connector of {version}")
-        return found
-    return ""
-
-
 def main(scale: float = 1.0) -> None:
     number = max(10_000, round(3_000_000 * scale))
     rows = []
     systems = {"Aurora": by_aurora, "Spark": by_spark}
     settings = {"spark.sql.shuffle.partitions": "2"}
-    if found_jars := _find_connector():
-        settings["spark.jars"] = found_jars
-    else:
+    try:
+        settings["spark.jars"] = ",".join(map(str, jars(*CONNECTOR).glob("*.jar")))
+    except pytest.skip.Exception:
         print(f"Spark is left out: {':'.join(CONNECTOR)} cannot be fetched")
         del systems["Spark"]
     spark = spark_session("kafka", settings=settings)
