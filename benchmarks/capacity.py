@@ -93,7 +93,8 @@ def run_live(network: Network, path: Path, rate: float, seconds: float, folder: 
         if seen[-1][0] - seen[0][0] >= seconds:
             stop.set()
 
-    sinks = {"out": f"csv:{folder / 'out.csv'}"}
+    # A checkpoint of its own for each run: tasks of the one before may still write into theirs.
+    sinks = {"out": f"csv:{folder / f'out-{time.monotonic_ns()}.csv'}"}
     run(network, {"r": Paced(f"csv:{path}", rate)}, sinks, Settings(fresh=True), watch, stop)
     moments, rows, waiting = (np.array(column, np.float64) for column in zip(*seen, strict=True))
     late = moments >= moments[0] + WARM * (moments[-1] - moments[0])
