@@ -1,18 +1,15 @@
 """The process from which Spark forks its Python workers, with everything loaded that they need.
 
-A worker starts in milliseconds so, and the collection of garbage that Spark asks for after each task passes over
-what was loaded here: without that it costs tens of milliseconds a task.
+A worker starts in milliseconds so.
 """
-
-import gc
 
 from pyspark.daemon import manager
 
 import aurora.engine.spark.source_task
 import aurora.engine.spark.stage
 import aurora.engine.spark.stage_task  # noqa: F401
+from aurora.engine.spark.garbage import set_loaded_aside
 
 if __name__ == "__main__":
-    gc.collect()
-    gc.freeze()
+    set_loaded_aside()
     manager()

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import Trip, train_length
+from aurora.engine.spark.garbage import set_loaded_aside
 from aurora.engine.spark.parcel import Parcel
 from aurora.errors import AuroraError
 
@@ -299,6 +300,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         job = admission.job.open()
         try:
             yield from carry_out(partition, job, len(admission.sources))
+            set_loaded_aside()
         except AuroraError as fault:
             note_fault(job.scratch, fault)
             raise

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from aurora.engine.fault_notes import note_fault
+from aurora.engine.spark.garbage import set_loaded_aside
 from aurora.engine.spark.parcel import Parcel
 from aurora.errors import AuroraError
 
@@ -36,6 +37,7 @@ class StageProcessor(StatefulProcessor):
         job = self._job.open()
         try:
             yield from make_stop(job, self._number, int(key[0]), rows, self._values)
+            set_loaded_aside()
         except AuroraError as fault:
             note_fault(job.scratch, fault)
             raise
