@@ -1,6 +1,7 @@
 """Boxes that go by a clock against their naive versions, for cuts, buckets, and boxes that share stages or do not."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,28 @@ def input_and_clock() -> tuple[Network, Any]:
 
 @given(ROWS, st.integers(0, 5), STEPS, STEPS, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_windows(
+    rows: list[Arrival],
+    span: int,
+    size: int,
+    advance: int,
+    align: bool,
+    grouped: bool,
+    other: bool,
+    ordered: bool,
+) -> None:
+    check_windows(rows, span, size, advance, align, grouped, other, ordered)
+
+
+@given(ROWS, st.integers(0, 5), STEPS, STEPS, st.booleans(), st.booleans())
+def test_windows_in_many_small_pieces(
+    rows: list[Arrival], span: int, size: int, advance: int, grouped: bool, other: bool
+) -> None:
+    pieces = patch.multiple("aurora.algebra.state.log", MANY=3, TOGETHER=2, LARGE=4, ROWS=2)
+    with pieces, patch("aurora.algebra.windows.panes.ROWS", 3):
+        check_windows(rows, span, size, advance, True, grouped, other, False)
+
+
+def check_windows(
     rows: list[Arrival],
     span: int,
     size: int,

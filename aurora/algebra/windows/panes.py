@@ -1,0 +1,176 @@
+"""Windows that a clock closes for all groups alike: what comes is summed up by group and pane and laid down in a log.
+
+No group is looked up before its windows close, and none has to be remembered for that. When the clock has passed the
+end of windows, the panes that they consist of are read and put together.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.ordering.admission import Bounds, are_in_order, with_order_value
+from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.values import from_values, least, order_codes, to_values
+from aurora.algebra.state.log import Log
+from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.arrays import encode, find_runs, stable_order, value_order
+from aurora.algebra.tuples.hashing import hash_rows
+from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, brought_forth
+
+if TYPE_CHECKING:
+    from aurora.algebra.aggregate import Aggregate
+
+__all__ = ["sum_up_panes"]
+
+PANE = "#pane"
+ARRIVED = "#ts"
+# So many rows are put together at once when windows close.
+ROWS = 1 << 21
+
+
+def sum_up_panes(box: "Aggregate", train: Train, turn: Turn) -> Train:
+    """The windows that close in this turn."""
+    clock = turn.clocks[0].lag(box.order.span)
+    new = _sum_up_arrivals(box, with_order_value(train, box.order.on, turn), clock, turn)
+    log = Log(turn, "panes", PANE)
+    end = turn.moment.end
+    closed = Train.empty(box.outputs["1"].arrow(), train.depth + 1)
+    if end or clock.after > clock.before:
+        past = None if end else int(clock.after)
+        found = [*log.read(past), *([new] if past is None else [new.slice(0, _count_below(new, past))])]
+        closed = Train.concat([closed, *_close(box, found, clock, train.depth, end)]).arrange()
+        log.forget(lambda pane: end or not _alive(box, np.array([pane]), clock)[0])
+    if not end:
+        log.append(new.filter(pa.array(_alive(box, _panes(new), clock))))
+        log.tidy(lambda parts: _join(box, parts, clock))
+    log.write()
+    return closed
+
+
+def _sum_up_arrivals(box: "Aggregate", train: Train, clock: Progress, turn: Turn) -> pa.RecordBatch:
+    """What the tuples that are in order come to: a row for each pane and group, by pane."""
+    value = to_values(train.rows.column(box.order.on))
+    chosen = are_in_order(train, value, clock, turn)
+    gaps = chosen & box.windows.in_gap(value, np.zeros(len(value), value.dtype))
+    turn.discard("between windows", int(gaps.sum()))
+    chosen &= ~gaps
+    if not chosen.all():
+        train, value = train.filter(chosen), value[chosen]
+    panes = box.windows.panes(value, np.zeros(len(value), value.dtype))
+    lifted = box.reducer.lift(box.reducer.arguments(train.rows), len(train))
+    keys = [train.rows.column(name) for name in box.order.group_by]
+    return _sum_up(box, _batch(panes, train.arrived, keys, lifted))
+
+
+def _sum_up(box: "Aggregate", rows: pa.RecordBatch) -> pa.RecordBatch:
+    """One row for each pane and group, by pane."""
+    panes, arrived, keys, columns = _take_apart(box, rows)
+    code = encode([pa.array(panes), *keys])
+    order = stable_order(code)
+    starts, _ = find_runs(code[order])
+    first = order[starts]
+    if len(starts) < len(order):
+        places = pa.array(order)
+        columns = box.reducer.combine([column.take(places) for column in columns], starts)
+        arrived = np.minimum.reduceat(arrived[order], starts)
+        panes, keys = panes[first], [key.take(pa.array(first)) for key in keys]
+    whole = _batch(panes, arrived, keys, columns)
+    if len(panes) and (panes[1:] < panes[:-1]).any():
+        whole = whole.take(pa.array(np.argsort(panes, kind="stable")))
+    return whole
+
+
+def _join(box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress) -> pa.RecordBatch:
+    """Pieces of the log as one, without what no open window holds any more."""
+    rows = pa.concat_batches(parts)
+    return _sum_up(box, rows.filter(pa.array(_alive(box, _panes(rows), clock))))
+
+
+def _close(
+    box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress, depth: int, end: bool
+) -> Iterator[Train]:
+    """The windows that end between the two values of the clock, or at all."""
+    for rows in _in_slices(parts, box.order.group_by):
+        panes, arrived, keys, columns = _take_apart(box, rows)
+        nobody = np.zeros(len(panes), np.int64)
+        reached = None if end else _bounds(clock.after)
+        row, start = box.windows.between(panes, nobody, nobody, _bounds(clock.before), reached)
+        if len(row) == 0:
+            continue
+        group = encode(keys)[row] if keys else nobody[row]
+        order = value_order(group, start)
+        row, start, group = row[order], start[order], group[order]
+        begins, _ = find_runs(group, start)
+        columns = box.reducer.combine([column.take(pa.array(row)) for column in columns], begins)
+        first, window = pa.array(row[begins]), start[begins]
+        fields = [
+            *(key.take(first) for key in keys),
+            from_values(window, box.order.type(box.input)),
+            *box.reducer.finish(columns, len(begins)),
+        ]
+        made = pa.RecordBatch.from_arrays(fields, schema=box.outputs["1"].arrow())
+        causes = _find_causes(window, box.windows.size, clock, depth)
+        lines = np.concatenate([causes, order_codes(window)[None]])
+        yield Train(made, np.minimum.reduceat(arrived[row], begins), lines)
+
+
+def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints:
+    end = window + np.asarray(size).astype(window.dtype)
+    # Past the largest bigint nothing closes a window but the end of the input.
+    return brought_forth(np.where(end < window, LAST, clock.find_positions(end)), depth)
+
+
+def _in_slices(parts: Sequence[pa.RecordBatch], fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows, those of a group together, in pieces of bounded size; groups know nothing of each other."""
+    total = sum(part.num_rows for part in parts)
+    if total == 0:
+        return
+    slices = 1 + total // ROWS if fields else 1
+    if slices == 1:
+        yield pa.concat_batches(parts)
+        return
+    owners = [
+        hash_rows([part.column(_key(i)) for i in range(len(fields))], part.num_rows) % np.uint64(slices)
+        for part in parts
+    ]
+    for number in range(slices):
+        yield pa.concat_batches(
+            [part.filter(pa.array(owner == number)) for part, owner in zip(parts, owners, strict=True)]
+        )
+
+
+def _bounds(value: int) -> Bounds:
+    return np.asarray([value]), np.asarray([value > least(np.dtype(np.int64))])
+
+
+def _alive(box: "Aggregate", panes: Values, clock: Progress) -> Mask:
+    """Which panes are in windows that are still open."""
+    nobody = np.zeros(len(panes), np.int64)
+    return box.windows.alive(panes, nobody, nobody, _bounds(clock.after))
+
+
+def _count_below(rows: pa.RecordBatch, bound: int) -> int:
+    return int(np.searchsorted(_panes(rows), bound, side="left"))
+
+
+def _panes(rows: pa.RecordBatch) -> Values:
+    return np.asarray(rows.column(PANE).to_numpy())
+
+
+def _key(number: int) -> str:
+    return f"key {number}"
+
+
+def _batch(panes: Values, arrived: Ints, keys: list[pa.Array], columns: list[pa.Array]) -> pa.RecordBatch:
+    names = [PANE, ARRIVED, *map(_key, range(len(keys))), *(str(i) for i in range(len(columns)))]
+    return pa.RecordBatch.from_arrays([pa.array(panes), pa.array(arrived), *keys, *columns], names=names)
+
+
+def _take_apart(
+    box: "Aggregate", rows: pa.RecordBatch
+) -> tuple[Values, Ints, list[pa.Array], list[pa.Array]]:
+    width = 2 + len(box.order.group_by)
+    columns = rows.columns
+    return _panes(rows), columns[1].to_numpy(), columns[2:width], columns[width:]
