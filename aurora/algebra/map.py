@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -52,7 +53,7 @@ class Map:
             "*" in fields,
         )
 
-    @property
+    @cached_property
     def outputs(self) -> dict[str, Schema]:
         return {"1": Schema.of({name: expression.type for name, expression in self.fields})}
 

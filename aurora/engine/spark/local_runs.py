@@ -91,10 +91,14 @@ class LocalRuns:
     def add(self, table: str, mark: str, run: pa.RecordBatch) -> None:
         self._noted.setdefault(table, []).append(self._keep_run(table, [mark], run))
 
-    def covering(self, table: str) -> list[tuple[list[str], pa.RecordBatch]]:
-        """Which deltas each run stands for."""
-        found = [(run.marks, _map_file(self._folder / run.file)) for run in self._noted.get(table, [])]
-        return [(marks, batch) for marks, batch in found if batch is not None]
+    def covered(self, table: str) -> list[list[str]]:
+        """Which deltas each run stands for, the oldest first."""
+        return [run.marks for run in self._noted.get(table, [])]
+
+    def covering(self, table: str, marks: list[str]) -> pa.RecordBatch | None:
+        """The run that stands for just these deltas."""
+        files = [run.file for run in self._noted.get(table, []) if run.marks == marks]
+        return _map_file(self._folder / files[0]) if files else None
 
     def rename(self, table: str, marks: list[str], mark: str) -> None:
         """The run of these deltas stands for one delta from now on."""

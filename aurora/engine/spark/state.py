@@ -12,7 +12,7 @@ many of them that it takes their place, piece by piece over some turns.
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -105,7 +105,8 @@ class SparkStore:
         for table, delta in changes.deltas.items():
             self._write_delta(table, delta)
         if self._changed:
-            text = json.dumps(asdict(self._contents)).encode()
+            # Every dataclass in it is written as its fields; `asdict` would copy them all first.
+            text = json.dumps(self._contents, default=vars).encode()
             self._values.updateValue((CONTENTS,), (text,))
             self._local.note()
 
@@ -144,16 +145,14 @@ class SparkStore:
         """Brings some rows of a large local run to Spark's store; with the last ones it replaces what it stands for."""
         fold = self._contents.folds.get(table)
         if fold is None:
-            for marks, run in self._local.covering(table):
-                if len(marks) >= MANY:
-                    fold = Fold(marks, Piece(uuid.uuid4().hex, run.num_rows, 0, 0))
-                    self._contents.folds[table] = fold
-                    break
-            else:
+            marks = next((marks for marks in self._local.covered(table) if len(marks) >= MANY), None)
+            run = None if marks is None else self._local.covering(table, marks)
+            if marks is None or run is None:
                 return
+            fold = Fold(marks, Piece(uuid.uuid4().hex, run.num_rows, 0, 0))
+            self._contents.folds[table] = fold
         self._changed = True
-        found = {tuple(marks): run for marks, run in self._local.covering(table)}
-        folded = found.get(tuple(fold.of))
+        folded = self._local.covering(table, fold.of)
         if folded is None or folded.num_rows != fold.piece.rows:
             # Merged on, or on another machine: it will be begun again.
             self._drop_fold(table)
