@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +61,7 @@ class Filter:
     def partition(self) -> Partition | None:
         return None
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         return Traits(
             passes=True,

@@ -61,7 +61,7 @@ class Map:
     def partition(self) -> Partition | None:
         return None
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         computed = {name: expression.tree for name, expression in self.fields}
         return Traits(by_itself=True, computed=computed, narrowed=self.narrowed)

@@ -92,6 +92,10 @@ def run_stage(
                 for port, train in zip(streams, inputs, strict=True)
             )
         own = f"{box.name}{OWN}"
+        if _has_nothing_to_do(box, inputs, known, moment):
+            idle = Counter(dict.fromkeys(box.operator.outputs, 0))
+            counts[box.name] = BoxCounts(ports=idle, state=state.bytes(own))
+            continue
         turn = Turn(state.within(own), moment, primary=primary, relations=relations, clocks=known)
         started = time.perf_counter_ns()
         outputs = _call_box(box, inputs, turn)
@@ -189,6 +193,15 @@ def _in_one_bucket(plan: Plan, box: Box) -> bool:
     """Whether all tuples that a box makes are in the primary bucket: elsewhere it has nothing to do, not even at the
     end of the input, where its user's kernel would give what it gives there once more."""
     return all(plan.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
+
+
+def _has_nothing_to_do(
+    box: Box, inputs: tuple[Train, ...], clocks: tuple[Progress, ...], moment: Moment
+) -> bool:
+    """Whether a turn of a box can change nothing and give nothing: no tuple came, and no time passed for it."""
+    traits = box.operator.traits
+    waits = not moment.end and traits.timeout is None and not traits.functions
+    return waits and not any(map(len, inputs)) and not any(len(clock.positions) for clock in clocks)
 
 
 def _count_parts(box: str, turn: Turn) -> dict[str, BoxCounts]:
