@@ -36,8 +36,8 @@ def draft(
 ) -> None:
     """Look at a file and write a first network for it.
 
-    The network has the schema of the file and one box: counts and means for each minute, by the field that groups
-    best. It runs as it stands. The command to run it is printed on stderr.
+    The network has the schema of the file and one box: counts and means for each minute, grouped by the
+    field that suits best. It runs without changes. The command to run it is printed on stderr.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ HTML, TEXT, LONGEST = 10, 5, 60
 
 
 class Rows:
-    """A sink that keeps what it gets. It can be looked at while the network runs.
+    """A sink that keeps its rows in memory. You can look at it while the network runs.
 
     >>> rows = Rows()
     >>> rows.expect("alarms", pa.schema({"Time": pa.int32(), "Cnt": pa.int64()}))

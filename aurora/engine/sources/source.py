@@ -90,8 +90,8 @@ class Source(Protocol):
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most so many. It may have two attributes: `keeps`, if its rows wait at the source until they
-    are read, as those of a file do, so that load is never shed from it; and `skips`, if its pieces can skip rows
+    rows in portions of at most `rows` rows. It may have two attributes: `keeps`, if its rows wait at the source until
+    they are read, as those of a file do, so that load is never shed from it; and `skips`, if its pieces can skip rows
     (`SkippingPiece`).
     """
 
@@ -103,7 +103,7 @@ class Source(Protocol):
     def begin(self) -> Cursor: ...
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        """The position at most `rows` rows further, as far as there are rows by now."""
+        """The position at most `rows` rows further, as far as rows are available now."""
         ...
 
     def finished(self, cursor: Cursor) -> bool:
