@@ -15,7 +15,7 @@ Words = dict[str, tuple[str, bool]]
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell that you use.")],
 ) -> None:
-    """Print a script with which a shell completes commands and options of aurora.
+    """Print a script that makes a shell complete the commands and options of aurora.
 
     Put it where your shell looks for such scripts, and start a new shell.
 

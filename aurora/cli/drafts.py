@@ -14,6 +14,7 @@ from aurora.errors import AuroraError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from aurora.engine.draft.look import Shown
     from aurora.engine.draft.sample import Sample
 
 __all__ = ["draft", "show"]
@@ -35,8 +36,8 @@ def draft(
 ) -> None:
     """Look at a file and write a first network for it.
 
-    The network has the schema of the file and one box: counts and means for each minute, by the field that groups
-    best. It runs as it stands. The command to run it is printed on stderr.
+    The network has the schema of the file and one box: counts and means for each minute, grouped by the
+    field that suits best. It runs without changes. The command to run it is printed on stderr.
 
     \b
     Examples:
@@ -58,7 +59,7 @@ def draft(
             with open(out, "x", encoding="utf-8") as target:
                 target.write(made.text)
         except FileExistsError:
-            raise AuroraError(f"{out} is there already: name another file, or remove it") from None
+            raise AuroraError(f"{out} already exists: name another file, or remove it") from None
         except OSError as fault:
             raise AuroraError(f"{out} cannot be written: {fault.strerror}") from None
     _tell_rejects(sample)
@@ -76,22 +77,22 @@ def show(
     stream: Annotated[
         str | None,
         typer.Argument(
-            metavar="STREAM", help="Of a network: an input, a box, BOX.PORT or an output [its outputs]."
+            metavar="STREAM", help="For a network: an input, a box, BOX.PORT or an output [all outputs]."
         ),
     ] = None,
     source: Annotated[
-        list[str] | None, typer.Option("--source", help="Of a network: NAME=ADDRESS; once for each input.")
+        list[str] | None, typer.Option("--source", help="For a network: NAME=ADDRESS; once for each input.")
     ] = None,
     rows: Annotated[int, typer.Option(help="How many rows to show, at most.", min=1)] = 10,
     sample: Annotated[
-        int, typer.Option(help="Of a network: how many rows of each input to take.", min=1)
+        int, typer.Option(help="For a network: how many rows of each input to take.", min=1)
     ] = 1000,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
 ) -> None:
     """Show the first rows of a file, or of any stream of a network on a sample.
 
     This runs a network on the first rows of its sources, without Spark, and writes nothing. All windows close at the
-    end of the sample.
+    end of the sample. Rows that cannot be read, and tuples that boxes leave out, are counted on stderr.
 
     \b
     Examples:
@@ -116,11 +117,14 @@ def show(
     network = read_network(Path(what)).checked()
     bound = read_bindings(source or [], "source")
     streams = [stream] if stream is not None else list(network.outputs)
+    looks = []
     for number, name in enumerate(streams):
         if len(streams) > 1:
             typer.echo(("\n" if number else "") + f"{name}:")
-        # Each one anew: what is shown is an output of a network of its own.
-        _print(first_rows(read_network(Path(what)), name, bound, sample), rows, format)
+        # Read again for each stream, because showing it adds an output to the network.
+        looks.append(first_rows(read_network(Path(what)), name, bound, sample))
+        _print(looks[-1].rows, rows, format)
+    _tell_missing(looks)
 
 
 def _is_network(what: str) -> bool:
@@ -181,12 +185,27 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[").replace("\n", "⏎")
 
 
+def _tell_missing(looks: list["Shown"]) -> None:
+    """What is missing in the streams shown, each once, although several of them may lack it."""
+    from aurora.cli.summary import count, tell_left_out
+
+    left_out = {box: reasons for look in looks for box, reasons in look.left_out.items()}
+    for line in tell_left_out(left_out):
+        tell(line, "discards", discarded=left_out)
+    rejects = {(name, bad.file, bad.line): bad for look in looks for name, bad in look.rejects}
+    if rejects:
+        first = next(iter(rejects.values()))
+        rows = count(len(rejects), "row", "rows")
+        told = f"{rows} could not be read; {first.file}, line {first.line}: {first.reason}"
+        warn(told, "rejects", rejected=len(rejects))
+
+
 def _tell_rejects(sample: "Sample") -> None:
     count = len(sample.rejects)
     if count:
         first = sample.rejects[0]
         lines = "1 line" if count == 1 else f"{count:,} lines"
-        warn(f"{lines} cannot be read so; line {first.line}: {first.reason}", "rejects", rejected=count)
+        warn(f"{lines} cannot be read; line {first.line}: {first.reason}", "rejects", rejected=count)
 
 
 def _quoted(text: str) -> str:

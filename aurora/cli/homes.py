@@ -187,7 +187,7 @@ def _text(query: Path) -> str:
 def detach(
     home: HomeFolder, name: Annotated[str, typer.Argument(metavar="QUERY", help="The name of the query.")]
 ) -> None:
-    """Detach a query: it ends, its output stays, and the network runs on undisturbed.
+    """Detach a query: it ends and its output stays; the network continues.
 
     Example: aurora detach border-home near
     """

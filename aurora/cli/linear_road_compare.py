@@ -21,16 +21,14 @@ __all__ = ["compare"]
 
 
 def compare(
-    out: Annotated[
-        Path, typer.Option(help="Gets comparison.json, comparison.png, and a folder for each run.")
-    ],
+    out: Annotated[Path, typer.Option(help="The folder for comparison.json, comparison.png, and each run.")],
     expressways: Annotated[str, typer.Option(help="The Ls to try, such as 0.5,1,2.")] = "1,10",
     systems: Annotated[
         str, typer.Option(help="Which systems, of aurora, duckdb and postgres.")
     ] = "aurora,duckdb,postgres",
     minutes: Annotated[int, typer.Option(help="The length of the slice: the last minutes of the data.")] = 5,
     data: Annotated[
-        Path | None, typer.Option(help="Use these data instead of simulating one expressway.")
+        Path | None, typer.Option(help="Use this data instead of simulating one expressway.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the simulated data.")] = 1,
 ) -> None:

@@ -16,14 +16,14 @@ __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Gets the traffic, its history, and the run.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder for the traffic, its history, and the run.")] = Path(
         "linear-road-demo"
     ),
     expressways: Annotated[int, typer.Option(help="How many expressways (L).")] = 1,
-    minutes: Annotated[int, typer.Option(help="How long the traffic is simulated.")] = 30,
+    minutes: Annotated[int, typer.Option(help="How many minutes of traffic to simulate.")] = 30,
     seed: Annotated[int, typer.Option(help="The same seed gives the same traffic.")] = 1,
 ) -> None:
-    """Play a small Linear Road from simulation to verdict: simulate, make history, run, validate.
+    """Run a small Linear Road benchmark from start to end: simulate, make history, run, validate.
 
     Example: aurora linear-road demo --minutes 30 --out demo
     """

@@ -15,12 +15,12 @@ __all__ = ["drive"]
 def drive(
     data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
     to: Annotated[str, typer.Option(help="dir:PATH (one file a second) or tcp:HOST:PORT (listens there).")],
-    speed: Annotated[float, typer.Option(help="2 is twice as fast as real time.")] = 1.0,
+    speed: Annotated[float, typer.Option(help="How fast to deliver: 2 is twice as fast as real time.")] = 1.0,
     replicate: Annotated[int, typer.Option(help="How many copies of each expressway, for more load.")] = 1,
     start_at: Annotated[int, typer.Option(help="Begin with this second of the data.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
-    """Deliver the input at the second that each tuple's Time says, and report how late it was.
+    """Deliver each tuple of the input at its Time, and report how late it was.
 
     Over TCP the clock starts when a client has connected; the end of the data closes the connection.
 

@@ -17,7 +17,8 @@ def history(
     form: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     every_expressway: Annotated[
-        bool, typer.Option(help="A toll row of each car and day for every expressway, not for one.")
+        bool,
+        typer.Option(help="Write a toll row of each car and day for every expressway, not just for one."),
     ] = False,
 ) -> None:
     """Make ten weeks of history for the cars in the data; an older history is replaced.

@@ -9,7 +9,7 @@ __all__ = ["network"]
 
 def network(
     fused: Annotated[
-        bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
+        bool, typer.Option("--fused", help="Print the network of hand-written kernels instead.")
     ] = False,
 ) -> None:
     """Print the network of the benchmark in its text form, without the history.

@@ -19,24 +19,28 @@ __all__ = ["rate"]
 
 
 def rate(
-    out: Annotated[Path, typer.Option(help="Gets rating.json, rating.png, and a folder for each L tried.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder for rating.json, rating.png, and a folder for each L.")
+    ],
     start: Annotated[int, typer.Option("--from", help="The first L to try; doubled while it passes.")] = 20,
     up_to: Annotated[int | None, typer.Option(help="Try no larger L.")] = None,
-    step: Annotated[int, typer.Option(help="How exact the search is.")] = 10,
+    step: Annotated[
+        int, typer.Option(help="The search ends when it knows the largest L up to this step.")
+    ] = 10,
     minutes: Annotated[
         int, typer.Option(help="The length of the slice: the last minutes of three hours.")
     ] = 5,
     full: Annotated[bool, typer.Option("--full", help="Run the whole three hours for each L.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Use these data of one expressway instead.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Use this data of one expressway instead.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the simulated data.")] = 1,
     fused: Annotated[
-        bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
+        bool, typer.Option("--fused", help="Use the hand-written kernels instead of the network of boxes.")
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
 ) -> None:
-    """Search for the largest number of expressways that the system answers in time and without a fault.
+    """Search for the largest number of expressways that the system answers in time and without errors.
 
     Example: aurora linear-road rate --from 40 --minutes 5 --out rating
     """

@@ -77,7 +77,7 @@ def run(
     partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     fused: Annotated[
-        bool, typer.Option("--fused", help="The network with superboxes compiled by hand, not that of boxes.")
+        bool, typer.Option("--fused", help="Use the hand-written kernels instead of the network of boxes.")
     ] = False,
     home: Annotated[
         Path | None,

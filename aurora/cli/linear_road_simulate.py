@@ -12,15 +12,19 @@ __all__ = ["simulate"]
 
 def simulate(
     out: Annotated[
-        Path, typer.Option(help="The folder for xway-N.csv and simulation.json; made if need be.")
+        Path, typer.Option(help="The folder for xway-N.csv and simulation.json; created if necessary.")
     ],
     expressways: Annotated[int, typer.Option(help="How many expressways (L).")] = 1,
-    minutes: Annotated[int, typer.Option(help="How long the traffic is simulated, from empty roads.")] = 180,
+    minutes: Annotated[
+        int, typer.Option(help="How many minutes to simulate, starting with empty roads.")
+    ] = 180,
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 1,
     last: Annotated[
-        int | None, typer.Option(help="Keep only the last so many minutes; their times start at 0.")
+        int | None, typer.Option(help="Keep only this many minutes at the end; their times start at 0.")
     ] = None,
-    plots: Annotated[bool, typer.Option("--plots", help="Also draw traffic-N.png, a page of plots.")] = False,
+    plots: Annotated[
+        bool, typer.Option("--plots", help="Also draw plots of the traffic, traffic-N.png.")
+    ] = False,
 ) -> None:
     """Simulate the traffic of L expressways and write the benchmark's input.
 

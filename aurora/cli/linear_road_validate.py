@@ -45,20 +45,20 @@ def show(verdict: "Verdict", console: "Console") -> None:
 def validate(
     data: Annotated[Path, typer.Option(help="A folder with xway-N.csv files, or one CSV file.")],
     output: Annotated[
-        list[Path], typer.Option(help="The CSV file that the system under test wrote; again for another one.")
+        list[Path], typer.Option(help="The CSV file that the system under test wrote; may be repeated.")
     ],
     history: Annotated[
-        Path | None, typer.Option(help="The folder with toll_history and segment_history; else the data's.")
+        Path | None, typer.Option(help="The folder with toll_history and segment_history [the data folder].")
     ] = None,
     dialect: Annotated[str, typer.Option(help="native, original or walmart.")] = "native",
     edition: Annotated[str, typer.Option(help="The edition of the rules.")] = "2004",
     replicate: Annotated[int, typer.Option(help="How many copies of each expressway the run got.")] = 1,
     today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     report: Annotated[
-        Path | None, typer.Option(help="Where the JSON report goes; else beside the output.")
+        Path | None, typer.Option(help="Where the JSON report goes [beside the output].")
     ] = None,
 ) -> None:
-    """Compare an output with the reference answers; status 1 on any fault.
+    """Compare an output with the reference answers; status 1 if anything is wrong.
 
     Lines of the input that are not tuples go to a rejects file beside the report.
 

@@ -66,12 +66,14 @@ def run_network(
         typer.Option(help="Where bad rows go, for example csv:bad.csv [rejects.csv beside the first sink]."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more after the files and topics are read.")
+        bool, typer.Option("--follow", help="Wait for more rows after files and topics have been read.")
     ] = False,
     master: Annotated[
         str | None, typer.Option(help="A Spark master, for example spark://host:7077 [all cores here].")
     ] = None,
-    batch: Annotated[int, typer.Option(help="The most rows of each input in a batch.")] = Settings.batch,
+    batch: Annotated[
+        int, typer.Option(help="The largest number of rows that a batch takes from each input.")
+    ] = Settings.batch,
     partitions: Annotated[int | None, typer.Option(help="Buckets for the keys [number of cores].")] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="Folder of the checkpoint [beside the first sink].")
@@ -98,7 +100,9 @@ def run_network(
     no_optimising: Annotated[
         bool, typer.Option("--no-optimising", help="Keep the boxes in the order in which they are written.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier, unfinished run.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over instead of continuing an unfinished run.")
+    ] = False,
     spark_log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only if a run fails].")
     ] = None,

@@ -18,7 +18,7 @@ __all__ = ["compare", "show"]
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="Gets comparison.json, comparison.png and the events.")],
+    out: Annotated[Path, typer.Option(help="The folder for comparison.json, comparison.png and the events.")],
     queries: Annotated[str, typer.Option(help="Which queries, q0 to q8.")] = "q0,q1,q2,q3,q4,q5,q6,q7,q8",
     events: Annotated[int, typer.Option(help="How many events to make.")] = 1_000_000,
     systems: Annotated[str, typer.Option(help="Which systems, aurora first.")] = "aurora,spark,flink",
@@ -26,7 +26,9 @@ def compare(
         Path | None, typer.Option(help="A folder of JSON events, instead of making them.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same events.")] = 1,
-    cores: Annotated[int | None, typer.Option(help="For each system; default: all of this machine.")] = None,
+    cores: Annotated[
+        int | None, typer.Option(help="Cores for each system; default: all of this machine.")
+    ] = None,
     repeat: Annotated[int, typer.Option(help="Runs of each query, of which the median counts.")] = 1,
 ) -> None:
     """Run queries on this engine, hand-written Spark and Flink SQL, one after the other; compare the results.

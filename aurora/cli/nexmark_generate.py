@@ -24,7 +24,7 @@ __all__ = ["generate"]
 
 
 def generate(
-    out: Annotated[Path, typer.Option(help="The folder for the events; made if need be.")],
+    out: Annotated[Path, typer.Option(help="The folder for the events; created if necessary.")],
     profile: Profile = "standard",
     events: Events = None,
     seed: Seed = 1,

@@ -19,7 +19,7 @@ def network(
         Path | None, typer.Option(help="q13: a folder that gets side.csv, the table of its join.")
     ] = None,
 ) -> None:
-    """Print a query as a network of boxes, for `aurora run`, `aurora explain`, and to change it.
+    """Print a query as a network of boxes, to run it with `aurora run` or to change it.
 
     Example: aurora nexmark network q5 > hot.yaml
     """

@@ -17,9 +17,11 @@ __all__ = ["run"]
 
 
 def run(
-    query: Annotated[str, typer.Option(help="q0 to q8, or one of the extension (see docs/nexmark.md).")],
+    query: Annotated[str, typer.Option(help="q0 to q22; docs/nexmark.md describes them.")],
     data: Annotated[Path, typer.Option(help="A folder of aurora nexmark generate.")],
-    out: Annotated[Path, typer.Option(help="Gets result.jsonl, rejects.csv, report.json and the plots.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder for result.jsonl, rejects.csv, report.json and the plots.")
+    ],
     check: Annotated[
         bool, typer.Option("--check", help="Evaluate the query again with DuckDB, and compare.")
     ] = False,
@@ -30,7 +32,7 @@ def run(
     ] = 0.0,
     profile: Annotated[str | None, typer.Option(help="standard or draft; default: that of the data.")] = None,
     lateness: Annotated[
-        float | None, typer.Option(help="Seconds by which an event may be late; default: as the data says.")
+        float | None, typer.Option(help="Seconds by which an event may be late; default: that of the data.")
     ] = None,
     dollars_to_euros: Annotated[float, typer.Option(help="q1: euros for a dollar.")] = 0.908,
     plots: Annotated[
@@ -39,7 +41,7 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="Spark's master; default: all cores of this machine.")
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="The most events in a batch.")] = None,
+    batch: Annotated[int | None, typer.Option(help="The largest number of events in a batch.")] = None,
     partitions: Annotated[int | None, typer.Option(help="Buckets of the state; default: the cores.")] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over, even if a run in --out is unfinished.")

@@ -9,7 +9,7 @@ from aurora.cli.telling import tell, warn
 if TYPE_CHECKING:
     from aurora.engine.spark_run import Result
 
-__all__ = ["count", "nothing_was_read", "summarise", "tell_stopped"]
+__all__ = ["count", "nothing_was_read", "summarise", "tell_left_out", "tell_stopped"]
 
 # Names longer than what is left of a line beside a number of rows are cut in their middle.
 NUMBER = 20
@@ -35,7 +35,7 @@ def summarise(result: "Result", outputs: list[str]) -> None:
         f"{count(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s",
         *_table("input", read),
         *_table("output", written),
-        *_tell_left_out(left_out),
+        *tell_left_out(left_out),
     ]
     tell(
         "\n".join(lines),
@@ -79,7 +79,8 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def _tell_left_out(left_out: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
+def tell_left_out(left_out: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
+    """A line for each box and reason."""
     from aurora.engine.drops import SHED
 
     for box, reasons in left_out.items():

@@ -85,7 +85,7 @@ def choose(log: str | None, quiet: bool) -> None:
     if level not in LEVELS:
         raise AuroraError(f"--log {log}: write {FORMS}")
     if quiet and log is not None and form != JSON:
-        raise AuroraError("--quiet and --log LEVEL say two things: give one of them")
+        raise AuroraError("--quiet and --log LEVEL contradict each other: give one of them")
     LOGGER.setLevel(max(LEVELS[level], logging.WARNING if quiet else logging.DEBUG))
     _handler.json = form == JSON
     # What the packages below warn of would be lines that are no JSON.

@@ -18,10 +18,10 @@ __all__ = ["Result"]
 class Result:
     """What a run did: sums over all its batches, restarts included, and the seconds of this run.
 
-    `already` if there was nothing to do, because an earlier run with this checkpoint finished the same input. `goes_on`
-    if the input has not ended, and the same run, started again, continues where this one stopped; `waiting` is the
-    number of tuples inside the network with which it then begins. `result["alarms"]` has the rows of an output that
-    were kept in memory.
+    `already` is true if there was nothing to do, because an earlier run with this checkpoint finished the same input.
+    `goes_on` is true if the input has not ended, and the same run, started again, continues where this one stopped;
+    `waiting` is the number of tuples inside the network with which it then begins. `result["alarms"]` has the rows of
+    an output that were kept in memory.
     """
 
     totals: Totals

@@ -11,12 +11,12 @@ __all__ = ["Settings", "cores_of"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run a network; only `follow` affects the result.
+    """How to run a network; the rows depend only on `follow`, and under overload on `shed`.
 
     A batch takes about `batch_seconds`, and at most `batch` rows of each input. The default is a second for live
     sources; stored files come in the longest batches. `log` is where Spark's log goes if Spark is started here. `home`
-    is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that
-    lose little by waiting, as their graphs say, while others are late. `shed` drops tuples of live inputs under
+    is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that,
+    by their graphs, lose little by waiting, while others are late. `shed` drops tuples of live inputs under
     overload, if graphs say what that costs. `optimise` lets boxes change places while the network runs, if that costs
     less. With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus.
     """

@@ -49,10 +49,10 @@ def to_dataframe(
 ) -> DataFrame:
     """An output as a streaming DataFrame, with the rows of `run` in the order of `run`.
 
-    Several outputs, as a list, come in one DataFrame: its column `output` names that of a row, and a struct of that
-    name has its fields. `#rejects` are the rows that could not be read. `Settings(checkpoint=..)` is the folder in
-    which sources keep what a restart needs; the state is in the checkpoint of the query that you start. The DataFrame
-    belongs to a copy of the session.
+    Several outputs, as a list, come in one DataFrame: its column `output` has the name of the output of each row, and a
+    struct of that name has its fields. `#rejects` has the rows that could not be read. `Settings(checkpoint=..)` is the
+    folder in which sources keep what a restart needs; the state is in the checkpoint of the query that you start. The
+    DataFrame belongs to a copy of the session.
     """
     settings = settings or Settings()
     _check(spark, settings)

@@ -46,11 +46,11 @@ FAULTS = (PySparkException, Py4JError, OSError)
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A batch or streaming DataFrame of a session of yours.
+    """A batch or streaming DataFrame of your Spark session, as a source.
 
     Its rows arrive in the order of its partitions, those of a stream micro-batch by micro-batch. They are written
-    into the checkpoint before the network sees them: a run that goes on after a kill finds the same rows, whatever the
-    DataFrame would give by then. A stream ends with what there is, unless the run follows its sources.
+    into the checkpoint before the network sees them, so a run that continues after a kill finds the same rows, even if
+    the DataFrame would give others. A stream ends with the rows available now, unless the run follows its sources.
     """
 
     frame: DataFrame

@@ -294,7 +294,7 @@ class Running:
         self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
-        """Makes so many more batches, as soon as there is input, and pauses again; pauses a running network first."""
+        """Makes this many more batches, as soon as there is input, and pauses again; pauses a running network first."""
         self._parts.step(batches)
 
     def set_train_length(self, rows: int | None) -> None:

@@ -71,7 +71,7 @@ class Box:
 class Network:
     """Built by `input`, `table`, `stored`, the methods of streams, `user`, `point` and `output`.
 
-    With `replace`, a definition takes the place of an earlier one of its name, and what is behind it is checked again.
+    With `replace`, a definition replaces an earlier one of the same name, and the boxes after it are checked again.
 
     >>> net = Network("border watch")
     >>> reports = net.input("reports", "Sid int, Time int, Pos int")

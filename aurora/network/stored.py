@@ -52,7 +52,7 @@ def check_no_password(place: str, where: str) -> None:
     before, _, options = place.partition("?")
     if "@" in before or any(re.match(r"(?i)(?:pg)?(?:user|pass)", option) for option in options.split("&")):
         raise AuroraError(
-            f"{where}: an address holds no user and no password, for a command shows it to everybody: put them into "
+            f"{where}: an address must not contain a user or a password, because others can see it: put them into "
             "PGUSER and PGPASSWORD, into ~/.pgpass, or into a service and write ?service=NAME"
         )
 

@@ -27,7 +27,7 @@ def charge(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
     tolls = inputs["tolls"]
     if len(tolls) == 0:
         return {}
-    # Of the earlier trains only the last balance of each car is still asked for.
+    # Of earlier trains, only the last balance of each car is still needed.
     before = accounts(turn).drop_duplicates("Car", keep="last")
     booked = tolls.rows.to_pandas().assign(Since=tolls.keys[0])
     opening = booked["Car"].map(before.set_index("Car")["Balance"]).fillna(0).astype(np.int64)

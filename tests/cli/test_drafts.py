@@ -32,14 +32,14 @@ def test_a_draft_goes_to_the_terminal_or_to_a_file(desk: Path) -> None:
     assert kept.stderr.splitlines() == [
         "to run it:  aurora run first.yaml --source r=csv:r.csv --sink per_minute=console"
     ]
-    with pytest.raises(AuroraError, match=r"first.yaml is there already"):
+    with pytest.raises(AuroraError, match=r"first.yaml already exists"):
         called("draft", "r.csv", "--out", "first.yaml")
     assert called("check", "first.yaml").exit_code == 0
 
 
 def test_rejects_among_the_first_lines_are_told(desk: Path) -> None:
     (desk / "s.csv").write_text("k,v\na,1\nb\nc,2\n")
-    assert called("show", "s.csv").stderr == "1 line cannot be read so; line 3: expected 2 fields, found 1\n"
+    assert called("show", "s.csv").stderr == "1 line cannot be read; line 3: expected 2 fields, found 1\n"
 
 
 def test_rows_of_a_file(desk: Path) -> None:
@@ -64,6 +64,34 @@ def test_rows_of_a_stream(desk: Path) -> None:
         called("show", "n.yaml", "r", "--source", "r=csv:r.csv", "--rows", "1").stdout.splitlines()[-1]
         == ".. 1 more"
     )
+
+
+NET = """\
+network: two
+inputs:
+  r: {schema: "k string, v int"}
+boxes:
+  high: {filter: ["v > 1"], from: r}
+  sums: {aggregate: {n: "count(*)"}, from: r, order: {on: v}, size: 1}
+outputs:
+  high: {from: high}
+  sums: {from: sums}
+"""
+
+
+def test_what_a_stream_lacks_is_told_once(desk: Path) -> None:
+    (desk / "n.yaml").write_text(NET)
+    (desk / "bad.csv").write_text("k,v\na,5\nb,one\nc,2\nd,3,4\n")
+    words = ["show", "n.yaml", "--source", "r=csv:bad.csv", "--format", "csv"]
+    both = called(*words)
+    assert both.exit_code == 0
+    assert both.stdout == "high:\nk,v\na,5\nc,2\n\nsums:\nv,n\n5,1\n"
+    assert both.stderr.splitlines() == [
+        "box sums left out 1 tuple: out of order",
+        "2 rows could not be read; bad.csv, line 3: field v: 'one' is not an int",
+    ]
+    (desk / "good.csv").write_text("k,v\na,5\n")
+    assert called("show", "n.yaml", "--source", "r=csv:good.csv").stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_quiet_json_log_has_warnings(capsys: pytest.CaptureFixture[str]) -> No
         ("loud", False, "--log loud: write debug, info, warning, error, json or json:LEVEL"),
         ("json:loud", False, "--log json:loud: write debug"),
         ("info:json", False, "--log info:json: write debug"),
-        ("debug", True, "--quiet and --log LEVEL say two things: give one of them"),
+        ("debug", True, "--quiet and --log LEVEL contradict each other: give one of them"),
     ],
 )
 def test_faults(log: str, quiet: bool, told: str) -> None:

@@ -224,7 +224,7 @@ def test_a_schema_is_registered_and_one_that_is_missing_is_told(registry: str) -
         ("format=avro", "format=avro needs schema=FILE.avsc, or registry=http://HOST:PORT"),
         ("format=avro&schema=a&registry=http://b", "format=avro needs schema=FILE.avsc, or registry="),
         ("schema=a", "schema is for Avro; add format=avro, or leave it out"),
-        ("format=avro&registry=http://me:secret@b:1", "belong into AURORA_REGISTRY_AUTH=USER:PASSWORD"),
+        ("format=avro&registry=http://me:secret@b:1", "password into AURORA_REGISTRY_AUTH=USER:PASSWORD"),
     ],
 )
 def test_options_that_do_not_go_together(options: str, told: str) -> None:

@@ -29,7 +29,7 @@ def drafted(path: Path) -> tuple[Sample, Draft]:
 
 
 def counted(sample: Sample, draft: Draft) -> list[dict[str, Any]]:
-    found = first_rows(from_text(draft.text), draft.output, {draft.name: sample.address}, 10**6)
+    found = first_rows(from_text(draft.text), draft.output, {draft.name: sample.address}, 10**6).rows
     rows: list[dict[str, Any]] = found.to_pylist()
     return rows
 
@@ -219,7 +219,7 @@ outputs:
         ("shown", 9, [(1, 3)]),
         ("shown", 1, []),
     ]:
-        found = first_rows(from_text(text), stream, sources, sample)
+        found = first_rows(from_text(text), stream, sources, sample).rows
         assert [(row["a"], row["b"]) for row in found.to_pylist()] == wanted
     with pytest.raises(AuroraError, match=r"there is no stream bog \(did you mean big\?\)"):
         first_rows(from_text(text), "bog", sources, 1)

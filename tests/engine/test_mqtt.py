@@ -305,10 +305,10 @@ def test_a_spool_goes_on_behind_what_is_whole(tmp_path: Path) -> None:
         ("mqtt:h:1/home/#/x", "is not a topic"),
         (
             f"mqtt:h:1/t?user=me&password={CANARY}",
-            r"a password in an address is shown to everybody: put it into a var",
+            r"others can see a password in an address: put it into a var",
         ),
-        (f"mqtt:me:{CANARY}@h:1/t", "an address holds no password"),
-        (f"mqtt://me:{CANARY}@h:1/t", "an address holds no password|needs a host"),
+        (f"mqtt:me:{CANARY}@h:1/t", "an address must not contain a password"),
+        (f"mqtt://me:{CANARY}@h:1/t", "an address must not contain a password|needs a host"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_told(address: str, told: str) -> None:

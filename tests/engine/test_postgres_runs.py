@@ -113,7 +113,10 @@ def test_what_is_wrong_is_told_before_spark_starts(server: Server, tmp_path: Pat
             f"out=postgres:{place}",
             f"sink out: postgres at 127.0.0.1:{server.port} has no table t; check the name, or",
         ),
-        (f"out=postgres:aurora:{CANARY}@{place}", "sink out: an address holds no user and no password"),
+        (
+            f"out=postgres:aurora:{CANARY}@{place}",
+            "sink out: an address must not contain a user or a password",
+        ),
     ):
         assert aurora([*command, sink], log).wait() == 1
         assert told in log.read_text() and "Traceback" not in log.read_text()

@@ -263,7 +263,7 @@ def test_bad_rows_are_told_with_their_values(server: Server, tmp_path: Path) -> 
     [
         ("", "nowhere?by=id", False, "has no table nowhere; check the name"),
         ("CREATE TABLE b1 (id int PRIMARY KEY, name text)", "b1?by=idd", False, r"by=idd is not a column of b1 \("),
-        ("", "b1?by=name", False, "column name is text; a table is followed by whole numbers or times"),
+        ("", "b1?by=name", False, "column name is text; to follow a table, name a column of growing whole"),
         ("CREATE TABLE b2 (id int, name text)", "b2?by=id", False, "may be null, and such rows would never be read"),
         ("CREATE VIEW b3 AS SELECT 1 AS id, 'x' AS name", "b3?by=id", False, "b3 is not a table but a view"),
         ("", "b1?by=id&after=x", False, "after=x is not a value of id: invalid input syntax"),
@@ -391,7 +391,9 @@ def test_a_stored_set_is_pulled_by_key_and_kept_until_it_is_wanted_fresh(
 
 @pytest.mark.parametrize("place", [f"me:{CANARY}@h:1/d/t", f"h:1/d/t?password={CANARY}"])
 def test_a_network_holds_no_password(place: str) -> None:
-    with pytest.raises(AuroraError, match=r"point people: an address holds no user and no password") as fault:
+    with pytest.raises(
+        AuroraError, match=r"point people: an address must not contain a user or a password"
+    ) as fault:
         from_text(STORED.replace("ADDRESS", f"postgres:{place}"))
     assert CANARY not in str(fault.value)
     told = r"the schema of a PostgreSQL table must be given; give its schema"

@@ -10,11 +10,11 @@ import pyarrow as pa
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sources.address import check_source, open_source, read_table
-from aurora.engine.sources.source import Cursor, Piece, Source
+from aurora.engine.sources.source import Cursor, Piece, Reject, Source
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
-__all__ = ["First", "first_rows"]
+__all__ = ["First", "Shown", "first_rows"]
 
 SHOWN = "shown"
 
@@ -43,7 +43,16 @@ class First:
         return self.source.pieces(start, end, number)
 
 
-def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample: int) -> pa.RecordBatch:
+@dataclass(frozen=True)
+class Shown:
+    """What a stream gave, the rows of each input that could not be read, and what the boxes left out, by reason."""
+
+    rows: pa.RecordBatch
+    rejects: tuple[tuple[str, Reject], ...]
+    left_out: dict[str, dict[str, int]]
+
+
+def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample: int) -> Shown:
     """What a stream gives where each input has so many rows; a box, a box and its port, an input, or an output."""
     network = network.checked()
     port = network.outputs[stream].port if stream in network.outputs else None
@@ -61,7 +70,9 @@ def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample
         run = LocalRun(plan.with_tables(tables))
         run.read(opened)
     empty = pa.RecordBatch.from_pylist([], shown.schema.arrow())
-    return pa.concat_batches([empty, *(train.rows.cast(empty.schema) for train in run.outputs[output])])
+    rows = pa.concat_batches([empty, *(train.rows.cast(empty.schema) for train in run.outputs[output])])
+    left_out = {box: dict(counts.discarded) for box, counts in run.counts.items() if counts.discarded}
+    return Shown(rows, tuple(run.rejects), left_out)
 
 
 def _open(

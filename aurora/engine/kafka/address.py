@@ -111,7 +111,7 @@ def _made(
     registry = given.get("registry")
     if registry is not None and not re.fullmatch(r"https?://[^@\s]+", registry):
         raise AuroraError(
-            f"{what}: registry is http://HOST:PORT; a user and password belong into AURORA_REGISTRY_AUTH=USER:PASSWORD"
+            f"{what}: registry is http://HOST:PORT; put user and password into AURORA_REGISTRY_AUTH=USER:PASSWORD"
         )
     transactions = given.get("transactions", "yes")
     if transactions not in ("yes", "no"):

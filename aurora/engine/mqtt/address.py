@@ -65,7 +65,7 @@ def read_mqtt(what: str, address: str, options: tuple[str, ...]) -> MqttAddress:
     text = address.removeprefix(PREFIX)
     if "@" in text.partition("/")[0]:
         raise AuroraError(
-            f"{what}: an address holds no password, for a command shows it to everybody: {_VARIABLE}"
+            f"{what}: an address must not contain a password, because others can see the command line: {_VARIABLE}"
         )
     found = SHAPE.fullmatch(text)
     if found is None or not 0 < int(found[2]) < 65536:
@@ -77,7 +77,7 @@ def read_mqtt(what: str, address: str, options: tuple[str, ...]) -> MqttAddress:
     if given.get("format", "json") not in ("json", "csv"):
         raise AuroraError(f"{what}: format is json or csv, found '{given['format']}'")
     if "password" in given and not is_variable(given["password"]):
-        raise AuroraError(f"{what}: a password in an address is shown to everybody: {_VARIABLE}")
+        raise AuroraError(f"{what}: others can see a password in an address: {_VARIABLE}")
     return MqttAddress(
         unquote(found[1]),
         int(found[2]),

@@ -79,7 +79,8 @@ def _growing(what: str, table: Table, address: PostgresAddress) -> Column:
         )
     if column.base not in {**WHOLE, **TIMES}:
         raise AuroraError(
-            f"{what}: column {column.name} is {column.kind}; a table is followed by whole numbers or times that grow"
+            f"{what}: column {column.name} is {column.kind}; to follow a table, name a column of growing whole "
+            "numbers or times"
         )
     if not column.required:
         raise AuroraError(
@@ -107,7 +108,9 @@ def _check_growing(
             f"ones; {span}"
         )
     if connection.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
-        raise AuroraError(f"{what}: {address.server} is a standby, which does not know who writes; {span}")
+        raise AuroraError(
+            f"{what}: {address.server} is a standby, which does not know the open transactions; {span}"
+        )
     cache = connection.execute(CACHE, [table.sql, column.name]).fetchone()
     if cache is not None:
         raise AuroraError(

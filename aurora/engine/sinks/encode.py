@@ -36,7 +36,7 @@ def to_json(rows: pa.RecordBatch) -> bytes:
 
 
 def json_lines(rows: pa.RecordBatch, digits: int | None = None, nulls: bool = True) -> bytes:
-    """Rows as JSON, one object per line; times with so many digits after the point (None: as many as needed).
+    """Rows as JSON, one object per line; times with this many digits after the point (None: as many as needed).
 
     Without `nulls`, fields that are null are left out, but not those inside a struct.
     """

@@ -19,7 +19,7 @@ HTML, TEXT, LONGEST = 10, 5, 60
 
 
 class Rows:
-    """A sink that keeps what it gets. It can be looked at while the network runs.
+    """A sink that keeps its rows in memory. You can look at it while the network runs.
 
     >>> rows = Rows()
     >>> rows.expect("alarms", pa.schema({"Time": pa.int32(), "Cnt": pa.int64()}))
@@ -48,7 +48,7 @@ class Rows:
         if wanted > len(self):
             raise AuroraError(
                 f"sink {self.name}: {wanted:,} rows came in an earlier run, and {len(self):,} of them are in this "
-                "memory: give the output a file as its sink, or begin anew with Settings(fresh=True)"
+                "memory: give the output a file as its sink, or start over with Settings(fresh=True)"
             )
         self._batches = self.to_arrow().slice(0, wanted).to_batches()
         return wanted

@@ -27,7 +27,7 @@ Note = Any
 
 
 class Interrupted(AuroraError):
-    """A sink has given up waiting because the run is to stop; its batch is left to the next run."""
+    """A sink stopped waiting because the run is to stop; the next run repeats its batch."""
 
 
 @runtime_checkable
@@ -70,18 +70,18 @@ class Sink(Protocol):
 
 @runtime_checkable
 class StagingSink(Sink, Protocol):
-    """A sink whose rows may be written aside where they are made, in other processes, and are taken in later."""
+    """A sink whose rows can be written where they are made, in Spark's tasks, and collected later."""
 
     def stages(self, in_order: bool, local: bool) -> bool:
-        """Whether to: `in_order` if each part is all before or all behind the others, `local` if tasks run here."""
+        """Whether to stage: `in_order` if parts do not overlap in the order of emission, `local` if tasks run here."""
         ...
 
     def stage(self, rows: pa.RecordBatch, arrived: Ints) -> Note:
-        """Writes rows aside; what a repeated task has written is never taken in, and removed in the end."""
+        """Writes rows to a temporary place and returns where; what a repeated task wrote is never taken."""
         ...
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
-        """Like `deliver`, of what `stage` has written: its answers, in the order of emission."""
+        """Like `deliver`, for rows that are staged: `parts` are the notes of `stage`, in the order of emission."""
         ...
 
 

@@ -38,7 +38,7 @@ class Wrapping(Protocol):
 
 @dataclass(frozen=True)
 class Paced:
-    """The rows of an address or a source at a fixed rate, so many per second.
+    """The rows of an address or a source, at a fixed number of rows per second.
 
     `wait=False` delivers them at once, with the times at which they were due.
     """

@@ -89,10 +89,10 @@ class Source(Protocol):
 
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
-    `waiting(cursor) -> int` is about how many rows there are after that position by now; `portions(rows)` gives all its
-    rows in portions of at most so many. It may have two attributes:
-    `keeps`, if its rows wait at the source until they are read, as those of a file do, so that load is never shed
-    from it; and `skips`, if its pieces can skip rows (`SkippingPiece`).
+    `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
+    rows in portions of at most `rows` rows. It may have two attributes: `keeps`, if its rows wait at the source until
+    they are read, as those of a file do, so that load is never shed from it; and `skips`, if its pieces can skip rows
+    (`SkippingPiece`).
     """
 
     @property
@@ -103,7 +103,7 @@ class Source(Protocol):
     def begin(self) -> Cursor: ...
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        """The position at most `rows` rows further, as far as there are rows by now."""
+        """The position at most `rows` rows further, as far as rows are available now."""
         ...
 
     def finished(self, cursor: Cursor) -> bool:
@@ -116,10 +116,9 @@ class Source(Protocol):
 
 
 class Feed(Protocol):
-    """What works beside a source while it is read; `once` if what it brings cannot be asked for again.
+    """What works beside a source while it is read; `once` is true if its data cannot be fetched a second time.
 
-    It may have one method more: `catch_up()`, which returns when all is there that there was to fetch when it was
-    called.
+    It may also have `catch_up()`, which returns when everything has been fetched that was available at the call.
     """
 
     @property
@@ -134,10 +133,10 @@ class Feed(Protocol):
 
 @runtime_checkable
 class Opening(Protocol):
-    """What becomes a source when a run begins, where a source needs a folder to itself, or a feed.
+    """Makes a source when a run begins, for a source that needs a folder of its own, or a feed.
 
-    `folder` is a part of the checkpoint: what a killed run has left in it, the next one finds there. It need not exist
-    yet. Without `follow` the source ends with what there is by now.
+    `folder` is part of the checkpoint: the next run finds what a killed run left in it. It need not exist yet. Without
+    `follow` the source ends with the data that is available now.
     """
 
     def open_source(

@@ -236,7 +236,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if start.get("mark") != admission.mark:
                 raise AuroraError(
                     f"this query did not begin with the checkpoint {admission.tended[0]}: give to_dataframe the one "
-                    "that it began with, or begin both anew"
+                    "that it began with, or start over with new folders for both"
                 )
             self._visit = Visit(*admission.tended)
             self._visit.enter()

@@ -49,7 +49,7 @@ class Visit:
                     break
             if not is_held(self._tender):
                 raise AuroraError(
-                    f"nothing feeds {self._folder} any more: make the DataFrame anew with to_dataframe"
+                    f"nothing feeds {self._folder} any more: make the DataFrame again with to_dataframe"
                 )
             time.sleep(LOOK)
         if said["fault"]:
