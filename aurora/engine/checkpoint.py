@@ -32,15 +32,20 @@ OWNER = "network"
 # While it is there, the folder is being emptied: nothing else in it counts any more.
 DISCARDED = "discarded"
 LOCK = "lock"
+SPARK = "spark"
+# Where Spark's part lies after a start over. Tasks of a run that was just stopped may still be writing into the old
+# place, and Spark refuses to begin where anything lies.
+MOVED = "spark.at"
 # All that is removed; whatever else lies there is not a run's.
 OURS = (
     OWNER,
+    MOVED,
     "committed.json",
     "buckets",
     "controls.json",
     "controls.seen",
     "sources",
-    "spark",
+    SPARK,
     "mark",
     "ready",
     "stored",
@@ -61,7 +66,8 @@ class Checkpoint:
 
     @property
     def spark(self) -> Path:
-        return self.folder / "spark"
+        moved = self.folder / MOVED
+        return self.folder / (moved.read_text() if moved.exists() else SPARK)
 
     @property
     def sources(self) -> Path:
@@ -75,7 +81,10 @@ class Checkpoint:
         """Makes the folder, and empties it if it is to be begun anew, or if a run was killed while it did that."""
         with _told(self.folder):
             if fresh or (self.folder / DISCARDED).exists():
+                begun = self.spark.exists()
                 self.discard()
+                if begun:
+                    write_whole(self.folder / MOVED, f"{SPARK}-{uuid.uuid4().hex[:8]}")
             self.sources.mkdir(parents=True, exist_ok=True)
 
     def claim(self, owner: Mapping[str, Any]) -> Totals | None:
@@ -133,7 +142,7 @@ class Checkpoint:
         mark.touch()
         sync_folder(self.folder)
         for entry in sorted(self.folder.iterdir()):
-            if entry.name.removesuffix(".partial") in OURS:
+            if entry.name.removesuffix(".partial") in OURS or entry.name.startswith(f"{SPARK}-"):
                 _remove(entry)
         _remove(mark)
 

@@ -187,6 +187,22 @@ def test_only_what_is_its_own_is_discarded(desk: Path) -> None:
     assert files(desk / "kept") == {"notes.txt": b"mine"}
 
 
+def test_a_start_over_leaves_the_old_place_to_tasks_that_still_write(desk: Path) -> None:
+    checkpoint = Checkpoint(desk / "kept", kept=True)
+    checkpoint.open(fresh=False)
+    places = []
+    for _ in range(3):
+        places.append(checkpoint.spark)
+        (checkpoint.spark / "offsets").mkdir(parents=True)
+        checkpoint.open(fresh=True)
+        # A task of the run that was stopped.
+        (places[-1] / "state").mkdir(parents=True)
+        assert not checkpoint.spark.exists()
+    assert len(set(places)) == 3
+    checkpoint.discard()
+    assert files(desk / "kept") == {} and not any(place.exists() for place in places)
+
+
 def test_nothing_stays_of_a_run_without_files(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     monkeypatch.setattr(
