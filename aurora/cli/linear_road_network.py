@@ -1,5 +1,6 @@
 """`aurora linear-road network`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,18 +9,34 @@ __all__ = ["network"]
 
 
 def network(
+    history: Annotated[
+        Path | None,
+        typer.Option(help="The folder with toll_history and segment_history that the network asks."),
+    ] = None,
+    prepared: Annotated[
+        Path, typer.Option(help="Gets the means of the segment history, which travel times need.")
+    ] = Path("prepared-history"),
+    today: Annotated[int, typer.Option(help="The weekday of the simulated day, 1 is Sunday.")] = 2,
     fused: Annotated[
         bool, typer.Option("--fused", help="Print the network of hand-written kernels instead.")
     ] = False,
 ) -> None:
-    """Print the network of the benchmark in its text form, without the history.
+    """Print the network of the benchmark in its text form, which aurora run takes.
 
-    Example: aurora linear-road network > linear-road.yaml
+    Without --history the queries of the past know of no tolls and of no traffic.
+
+    Example: aurora linear-road network --history traffic > linear-road.yaml
     """
     from aurora import to_text
+    from aurora.linear_road.network.prepared import Prepared, prepare
 
     if fused:
         from aurora.linear_road.fused.queries import fused_linear_road as make
     else:
         from aurora.linear_road.network.queries import linear_road as make
-    typer.echo(to_text(make()), nl=False)
+    known = Prepared()
+    if history is not None:
+        from aurora.linear_road.stored_histories import find_histories
+
+        known = prepare(find_histories(history, history), prepared.absolute(), today, fused=fused)
+    typer.echo(to_text(make(known)), nl=False)

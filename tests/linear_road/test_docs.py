@@ -18,7 +18,7 @@ from aurora.linear_road import drive as driver
 from aurora.linear_road import history_generator
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history_generator import make_history
-from aurora.linear_road.network.queries import linear_road
+from aurora.linear_road.network.queries import OUTPUTS, linear_road
 from aurora.linear_road.rivals.server import find_server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -143,7 +143,7 @@ def test_the_rivals(desk):
 
 
 def test_a_run_of_the_whole(desk):
-    demo, fast, realtime = commands(OWN)[1:4]
+    demo, fast, realtime = commands(OWN)[3:6]
     assert re.search(r"right: [\d,]+ tuples", called(desk, demo, 0, 1))
     answers_are_right(desk / "demo" / "run" / "output.validation.json")
     assert "tuples" in called(desk, fast)
@@ -155,7 +155,7 @@ def test_a_run_of_the_whole(desk):
 
 def test_the_rating(desk):
     # Those between are about a run in the background: test_run.py gives them.
-    (rate,) = commands(OWN)[9:]
+    (rate,) = commands(OWN)[11:]
     assert re.search(r"^L = [01] \(", called(desk, rate), re.MULTILINE)
     (trial,) = json.loads((desk / "rating" / "rating.json").read_text())["trials"]
     assert trial["expressways"] == 1 and trial["tuples_per_s"] > 0
@@ -166,6 +166,19 @@ def test_the_boxes_of_the_network(desk):
     told = called(desk, explain)
     groups = re.findall(r"^\| `(cars|segments|accidents|tolls|accounts|past)`", OWN, re.MULTILINE)
     assert len(groups) == 6 and [group for group in groups if f" {group}." not in told] == []
+
+
+def test_the_network_through_aurora_run(desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    if not (desk / "traffic" / "toll_history").exists():
+        called(desk, "aurora linear-road history --data traffic --expressways 1 --seed 1")
+    printing, running = commands(OWN)[1:3]
+    command, _, file = printing.partition(" > ")
+    (desk / file).write_text(called(desk, command))
+    called(desk, running)
+    for name in OUTPUTS:
+        lines = (desk / f"{name}.csv").read_text().splitlines()
+        assert len(lines) > 1 or name == "alerts", name
 
 
 def test_the_network_is_printed_as_it_is(desk):

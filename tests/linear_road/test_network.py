@@ -4,10 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from aurora import Memory, Network, Schema, prepare_stored
+from aurora import Memory, Network, Schema, from_text, prepare_stored
+from aurora.cli.commands import app
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
+from aurora.engine.sources.address import open_source
 from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.prepared import Prepared, prepare
 from aurora.linear_road.network.queries import INPUT, OUTPUTS, linear_road
@@ -23,6 +26,7 @@ Road = tuple[Path, spec.Answers]
 
 def stored(folder: Path, traffic: Traffic) -> Road:
     """A folder with the traffic, files by expressway, and the right answers."""
+    folder.mkdir(exist_ok=True)
     xways = sorted({r.xway for r in traffic.reports})
     for xway in xways:
         write(folder / f"xway-{xway}.csv", traffic.lines(xway))
@@ -110,6 +114,20 @@ def test_boxes_and_kernels_give_the_same_rows(road):
     for output in OUTPUTS:
         by_boxes, by_kernels = (sorted(map(sorted_fields, run.rows(output))) for run in (boxes, fused))
         assert by_boxes == by_kernels
+
+
+def test_the_printed_network_gives_the_right_answers_from_a_plain_csv_file(tmp_path):
+    folder, right = stored(tmp_path / "road", crowd(1, cars=330, xways=1, seconds=450))
+    words = ["linear-road", "network", "--history", str(folder), "--prepared", str(tmp_path / "prepared")]
+    printed = CliRunner().invoke(app, words)
+    network = from_text(printed.stdout)
+    tables = prepare_stored(network, {}, tmp_path / "stored")
+    run = LocalRun(plan_network(network).with_tables(tables), 2)
+    address = f"csv:{folder}/xway-0.csv?header=no"
+    source, _ = open_source("traffic", address, network.inputs["traffic"].schema, False, tmp_path)
+    run.read({"traffic": source}, [4000])
+    assert right.expenditures and right.journeys
+    check(run, right)
 
 
 def test_the_histories_may_be_csv(tmp_path):

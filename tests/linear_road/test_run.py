@@ -227,7 +227,7 @@ def test_a_query_is_attached_while_the_benchmark_runs(
 
 def test_the_commands_for_a_run_with_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the document, in their order, on traffic that lasts longer than they take."""
-    begin, status, attach, peek, stop = (shlex.split(line)[1:] for line in commands(OWN)[4:9])
+    begin, status, attach, peek, stop = (shlex.split(line)[1:] for line in commands(OWN)[6:11])
     shown = re.search(r"```yaml\n(network: paid over 100\n.*?)```", OWN, re.DOTALL)
     assert shown is not None and PAID.read_text().endswith(shown[1])
     monkeypatch.chdir(tmp_path)
