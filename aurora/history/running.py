@@ -102,7 +102,7 @@ def start(
         if split is not None:
             points.register_part(READER, arcs, settings.fresh)
         own = _settings(settings, home)
-        folder = home.stored if home is not None else _scratch(held)
+        folder = home.stored if home is not None else _scratch(network, held)
         sources = prepare_stored(network, sources, folder, storing, fresh=settings.fresh)
         reads = find_reads(network, sources)
         if split is not None and home is not None:
@@ -158,8 +158,10 @@ def _both(
     return told
 
 
-def _scratch(held: ExitStack) -> str:
-    """A folder that goes with the run."""
+def _scratch(network: Network, held: ExitStack) -> str:
+    """A folder that goes with the run, where the network has stored sets to put into it."""
+    if not any(entry.stored for entry in network.inputs.values()):
+        return ""
     return held.enter_context(TemporaryDirectory(prefix="aurora-stored-", ignore_cleanup_errors=True))
 
 
