@@ -14,6 +14,7 @@ import pytest
 
 from aurora import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.kafka import piece as kafka_piece
 from aurora.engine.kafka import source as kafka_source
 from aurora.engine.kafka import topic as kafka_topic
 from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
@@ -86,6 +87,34 @@ def test_bad_records_are_told_with_their_offsets(broker: Broker, tmp_path: Path)
     assert numbered([found]) == [(0, 1), (4, 2)]
     assert [(bad.file, bad.line) for bad in found.rejects] == [("bad/0", 1), ("bad/0", 3), ("bad/0", 5)]
     assert "x" in found.rejects[2].reason and found.rejects[0].text == "{poison"
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+def test_records_are_the_same_however_many_come_at_once(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """With gaps between the offsets, deletions, and bad records, within a chunk and at its ends."""
+    from confluent_kafka import Producer
+
+    monkeypatch.setattr(kafka_piece, "CHUNK", chunk)
+    topic = broker.create(f"chunks-{chunk}")
+    settings = {"bootstrap.servers": broker.hosts, "transactional.id": topic, "log_level": 0}
+    producer = Producer(settings)
+    producer.init_transactions(60)
+    for values in (lines(1, 2), [None], [*lines(3), b"poison", *lines(4, 5, 6)]):
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, key=b"7", timestamp=1_000)
+        producer.commit_transaction()
+    schema = Schema.parse("id bigint, km double, who int, at bigint")
+    source = opened(broker, topic, tmp_path, schema, "?key=who&timestamp=at")
+    end = source.advance(source.begin(), 100)
+    assert end["row"] == 11
+    for number in (1, 2):
+        found = portions(source, source.begin(), end, number)
+        assert numbered(found) == [(0, 1), (1, 2), (5, 3), (7, 4), (8, 5), (9, 6)]
+        assert numbered(found, "at") == [(row, 1000) for row in (0, 1, 5, 7, 8, 9)]
+        assert [(bad.file, bad.line) for each in found for bad in each.rejects] == [(f"{topic}/0", 6)]
 
 
 def test_keys_and_times_are_fields_and_a_time_is_a_start(broker: Broker, tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ def consumer(address: KafkaAddress, heard: list[Any] | None = None) -> Any:
         "enable.partition.eof": True,
         "fetch.wait.max.ms": 100,
         "fetch.error.backoff.ms": 50,
-        "queued.min.messages": 1_000_000,
+        # Enough to be read while it is parsed, and little to be thrown away where the next range lies elsewhere; once
+        # there is room, more is fetched at once.
+        "queued.min.messages": 100_000,
+        "fetch.queue.backoff.ms": 10,
     }
     return _opened(address, kafka().Consumer, own, heard)
 

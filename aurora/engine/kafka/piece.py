@@ -1,8 +1,11 @@
 """The part of a topic that one task reads: ranges of offsets, fetched many records at a time."""
 
+import gc
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +16,15 @@ from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.kafka.client import Unreachable, consumer, explain, kafka
 from aurora.engine.kafka.topic import topic_of
 from aurora.engine.kafka.values import Records, parse_values
-from aurora.engine.sources.source import Portion
+from aurora.engine.sources.source import Portion, Reject
 from aurora.errors import AuroraError
 
 __all__ = ["KafkaPiece", "Range", "Reader"]
 
-# So many records are taken from the client at once; it is asked for less than that for so many seconds.
-CHUNK, POLL = 100_000, 0.05
+T = TypeVar("T")
+# So many records are taken from the client at once, and parsed while they are in the processor's cache; it is asked
+# for less than that for so many seconds.
+CHUNK, POLL = 10_000, 0.05
 # After so many seconds without a record the broker is asked whether the topic is still there.
 SILENCE = 2.0
 
@@ -42,16 +47,27 @@ class KafkaPiece:
 
     def read(self, schema: Schema) -> Portion:
         reader = _reader_of(self.address)
-        portions = []
+        rows: list[pa.RecordBatch] = []
+        numbers: list[npt.NDArray[np.int64]] = []
+        rejects: list[Reject] = []
         for each in self.ranges:
-            records = reader.fetch(each)
-            portion = parse_values(records, self.address, self.declared, schema, each.partition)
-            portions.append((portion, records.offsets[portion.numbers] - each.start + each.row))
-        return Portion(
-            pa.concat_batches([portion.rows for portion, _ in portions]),
-            np.concatenate([numbers for _, numbers in portions]),
-            tuple(bad for portion, _ in portions for bad in portion.rejects),
-        )
+            for records in reader.take(each, self._records):
+                portion = parse_values(records, self.address, self.declared, schema, each.partition)
+                rows.append(portion.rows)
+                numbers.append(records.offsets[portion.numbers] - each.start + each.row)
+                rejects += portion.rejects
+        if not rows:
+            nothing = Records([], np.empty(0, np.int64), [], np.empty(0, np.int64))
+            return parse_values(nothing, self.address, self.declared, schema, self.ranges[0].partition)
+        return Portion(pa.concat_batches(rows), np.concatenate(numbers), tuple(rejects))
+
+    def _records(self, found: list[Any], offsets: npt.NDArray[np.int64]) -> Records:
+        message = kafka().Message
+        times = None
+        if self.address.timestamp is not None:
+            times = np.fromiter((each.timestamp()[1] for each in found), np.int64, len(found))
+        keys = list(map(message.key, found)) if self.address.key is not None else None
+        return Records(list(map(message.value, found)), offsets, keys, times)
 
 
 class Reader:
@@ -62,44 +78,45 @@ class Reader:
         self._consumer = consumer(address)
         self._place: tuple[int, int] | None = None
 
-    def fetch(self, part: Range) -> Records:
-        return self._records(*self.take(part))
+    def take(self, part: Range, keep: Callable[[list[Any], npt.NDArray[np.int64]], T]) -> Iterator[T]:
+        """All records of a range, chunk by chunk; waits for a broker that does not answer.
 
-    def take(self, part: Range) -> tuple[list[Any], npt.NDArray[np.int64]]:
-        """All records of a range, and their offsets; waits for a broker that does not answer."""
+        `keep` gets messages and their offsets, and gives what is to be kept of them: a message held for longer costs
+        more than all else that is done with it.
+        """
         if self._place != (part.partition, part.start):
             self._consumer.assign([kafka().TopicPartition(self._address.topic, part.partition, part.start)])
         self._place = None
-        message = kafka().Message
-        found: list[Any] = []
-        offsets: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
         at, heard = part.start, time.monotonic()
         while at < part.stop:
-            taken = self._consumer.consume(min(part.stop - at, CHUNK), POLL)
-            if any(map(message.error, taken)):
-                at = max([at, *(self._place_of(each, part) for each in taken if each.error() is not None)])
-                taken = [each for each in taken if each.error() is None]
-            if taken:
-                numbers = np.fromiter(map(message.offset, taken), np.int64, len(taken))
-                # A range may end with marks of transactions: then the client runs over its end.
-                inside = int(np.searchsorted(numbers, part.stop))
-                found += taken[:inside]
-                offsets.append(numbers[:inside])
-                at, heard = max(at, int(numbers[-1]) + 1), time.monotonic()
-            elif at < part.stop and time.monotonic() - heard > SILENCE:
+            with _no_collection():
+                reached, kept = self._chunk(part, at, keep)
+            if reached > at:
+                at, heard = reached, time.monotonic()
+            elif time.monotonic() - heard > SILENCE:
                 self._check_there(part)
                 heard = time.monotonic()
+            if kept is not None:
+                yield kept
         if at == part.stop:
             self._place = (part.partition, at)
-        return found, np.concatenate(offsets)
 
-    def _records(self, found: list[Any], offsets: npt.NDArray[np.int64]) -> Records:
+    def _chunk(
+        self, part: Range, at: int, keep: Callable[[list[Any], npt.NDArray[np.int64]], T]
+    ) -> tuple[int, T | None]:
+        """What comes next, and how far the partition is read then."""
         message = kafka().Message
-        times = None
-        if self._address.timestamp is not None:
-            times = np.fromiter((each.timestamp()[1] for each in found), np.int64, len(found))
-        keys = list(map(message.key, found)) if self._address.key is not None else None
-        return Records(list(map(message.value, found)), offsets, keys, times)
+        taken = self._consumer.consume(min(part.stop - at, CHUNK), POLL)
+        if any(map(message.error, taken)):
+            at = max([at, *(self._place_of(each, part) for each in taken if each.error() is not None)])
+            taken = [each for each in taken if each.error() is None]
+        if not taken:
+            return at, None
+        numbers = _offsets(taken)
+        # A range may end with marks of transactions: then the client runs over its end.
+        inside = int(np.searchsorted(numbers, part.stop))
+        at = max(at, int(numbers[-1]) + 1)
+        return at, keep(taken[:inside], numbers[:inside]) if inside else None
 
     def _place_of(self, event: Any, part: Range) -> int:
         """How far an event says that the partition goes; what cannot be waited for is a fault."""
@@ -126,6 +143,26 @@ class Reader:
                 f"topic {self._address.topic} has no partition {part.partition} any more: it is another topic of that "
                 "name; start over with --fresh"
             )
+
+
+def _offsets(taken: list[Any]) -> npt.NDArray[np.int64]:
+    """They ascend: where the last one is as far from the first as there are messages, none is left out."""
+    first, last = taken[0].offset(), taken[-1].offset()
+    if last - first == len(taken) - 1:
+        return np.arange(first, last + 1)
+    return np.fromiter(map(kafka().Message.offset, taken), np.int64, len(taken))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Python counts new messages as possible garbage, and would look through them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 _readers: dict[KafkaAddress, Reader] = {}

@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.kafka.piece import Range, Reader
@@ -60,9 +61,9 @@ class Tracer:
         found: list[Trace] = []
         for number, stop in wanted.items():
             start = max(since.get(str(number), 0), first[number])
-            messages = reader.take(Range(number, start, stop, 0))[0] if start < stop else []
-            traces = [Trace.read(each.headers()) for each in messages]
-            found += [trace for trace in traces if trace is not None and trace.id == id]
+            if start < stop:
+                for traces in reader.take(Range(number, start, stop, 0), _traces):
+                    found += [trace for trace in traces if trace.id == id]
         return max(found, key=lambda trace: trace.rows, default=None)
 
     def _wait_for_open_transactions(self, wanted: dict[int, int]) -> None:
@@ -84,3 +85,8 @@ class Tracer:
     def check(self) -> None:
         """Raises a fault unless the topic is there, and `Unreachable` if nobody answers."""
         self._committed.partitions()
+
+
+def _traces(messages: list[Any], offsets: object) -> list[Trace]:
+    read = (Trace.read(each.headers()) for each in messages)
+    return [trace for trace in read if trace is not None]
