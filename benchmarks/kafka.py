@@ -1,14 +1,15 @@
 """A topic filtered and counted, beside Spark's own reader: `python -m benchmarks.kafka`, with 0.1 behind it for a quick
 look. Starts a broker from the jars that the tests use; Spark's connector comes the same way."""
 
+import multiprocessing
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from aurora import Network, Settings, run
@@ -22,6 +23,7 @@ SCHEMA = "id bigint, t int, k int, km double, city string"
 PARTITIONS = 2
 CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", pyspark.__version__)
 CHUNK = 50_000
+BATCH, RECORDS, TRIES = 1_000_000, 10_000_000, 3
 
 
 def fill(broker: Broker, topic: str, number: int) -> None:
@@ -47,22 +49,22 @@ def network() -> Network:
     return made
 
 
-def by_aurora(spark: SparkSession, hosts: str, topic: str, folder: Path) -> tuple[float, int]:
+def by_aurora(hosts: str, topic: str, folder: Path) -> tuple[float, int]:
     target = folder / f"counts-{time.monotonic_ns()}.csv"
     started = time.perf_counter()
-    run(
-        network(), {"trips": f"kafka:{hosts}/{topic}"}, {"counts": f"csv:{target}"}, Settings(batch=1_000_000)
-    )
+    run(network(), {"trips": f"kafka:{hosts}/{topic}"}, {"counts": f"csv:{target}"}, Settings(batch=BATCH))
     seconds = time.perf_counter() - started
     return seconds, sum(int(line.rsplit(",", 1)[1]) for line in target.read_text().splitlines()[1:])
 
 
-def by_spark(spark: SparkSession, hosts: str, topic: str, folder: Path) -> tuple[float, int]:
+def by_spark(hosts: str, topic: str, folder: Path) -> tuple[float, int]:
+    connector = ",".join(map(str, jars(*CONNECTOR).glob("*.jar")))
+    spark = spark_session("kafka", settings={"spark.jars": connector})
     name = f"counts_{time.monotonic_ns()}"
     started = time.perf_counter()
     lines = (
         spark.readStream.format("kafka").option("kafka.bootstrap.servers", hosts).option("subscribe", topic)
-        .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 1_000_000).load()
+        .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", BATCH).load()
     )  # fmt: skip
     rows = lines.select(f.from_json(f.col("value").cast("string"), SCHEMA).alias("row")).select("row.*")
     counts = rows.filter("km > 3").groupBy("k").count()
@@ -75,17 +77,25 @@ def by_spark(spark: SparkSession, hosts: str, topic: str, folder: Path) -> tuple
     return seconds, int(spark.table(name).agg(f.sum("count")).first()[0])  # type: ignore[index]
 
 
+JOBS = {"Aurora": by_aurora, "Spark": by_spark}
+
+
+def measure(name: str, hosts: str, small: str, large: str, folder: Path) -> tuple[float, int]:
+    """The best of several tries; the small topic first, with which Spark starts."""
+    job = JOBS[name]
+    job(hosts, small, folder)
+    return min(job(hosts, large, folder) for _ in range(TRIES))
+
+
 def main(scale: float = 1.0) -> None:
-    number = max(10_000, round(3_000_000 * scale))
-    rows = []
-    systems = {"Aurora": by_aurora, "Spark": by_spark}
-    settings = {"spark.sql.shuffle.partitions": "2"}
+    number = max(10_000, round(RECORDS * scale))
+    systems = list(JOBS)
     try:
-        settings["spark.jars"] = ",".join(map(str, jars(*CONNECTOR).glob("*.jar")))
+        jars(*CONNECTOR)
     except pytest.skip.Exception:
         print(f"Spark is left out: {':'.join(CONNECTOR)} cannot be fetched")
-        del systems["Spark"]
-    spark = spark_session("kafka", settings=settings)
+        systems.remove("Spark")
+    rows, found = [], {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "broker").mkdir()
@@ -93,11 +103,12 @@ def main(scale: float = 1.0) -> None:
             small, large = broker.create("small", PARTITIONS), broker.create("large", PARTITIONS)
             fill(broker, small, 10_000)
             fill(broker, large, number)
-            found = {}
-            for name, job in systems.items():
-                job(spark, broker.hosts, small, folder)
-                tries = [job(spark, broker.hosts, large, folder) for _ in range(3)]
-                seconds, found[name] = min(tries)
+            for name in systems:
+                # In a process of its own, each starts Spark as its users do.
+                with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as own:
+                    seconds, found[name] = own.submit(
+                        measure, name, broker.hosts, small, large, folder
+                    ).result()
                 rows.append([name, f"{seconds:.1f}", f"{number / seconds:,.0f}"])
     assert len(set(found.values())) == 1, found
     show(f"Kafka, {number:,} records of JSON, filter and count", ["system", "s", "records/s"], rows)

@@ -64,25 +64,27 @@ def _read(
 
 def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes, Split]:
     """The values as lines, one for each; `known` gets those that are none."""
-    values = records.values
-    number = len(values)
-    if None in values:
-        known.update({at: PASSED_OVER for at, value in enumerate(values) if value is None})
-        values = [value or b"" for value in values]
-    lines: list[bytes] = values  # type: ignore[assignment]
-    data = b"\n".join(lines) + b"\n" if lines else b""
-    if data.count(b"\n") != number:
+    number = len(records.values)
+    lines: list[bytes] = records.values  # type: ignore[assignment]
+    try:
+        data = _join(lines)
+    except TypeError:
+        known.update({at: PASSED_OVER for at, value in enumerate(records.values) if value is None})
+        lines = [value or b"" for value in records.values]
+        data = _join(lines)
+    ends = _line_ends(data)
+    if len(ends) != number:
         # In JSON a line break is as good as a blank; in CSV it may stand within quotes.
         lines = [line.rstrip(b"\r\n") if csv else line.replace(b"\n", b" ") for line in lines]
-        data = b"\n".join(lines) + b"\n"
-    sizes = np.fromiter(map(len, lines), np.int64, number)
-    for at in np.flatnonzero(sizes == 0).tolist():
+        data = _join(lines)
+        ends = np.cumsum(np.fromiter(map(len, lines), np.int64, number) + 1)
+    starts = np.concatenate([[0], ends[:-1]])[:number]
+    for at in np.flatnonzero(ends - starts == 1).tolist():
         known.setdefault(at, "the value is empty")
     if not csv:
         # Blanks alone; and each object ends where its line does.
-        starts = np.cumsum(sizes + 1) - sizes - 1
         text = np.frombuffer(data, np.uint8)
-        for at in np.flatnonzero(text[starts] <= ord(" ")).tolist() if number else ():
+        for at in np.flatnonzero(text[starts] <= ord(" ")).tolist():
             if not lines[at].strip():
                 known.setdefault(at, "the value is empty")
     elif b'"' in data:
@@ -92,7 +94,15 @@ def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes
                 if len(alone.ends) != 1 or alone.bad[0]:
                     known.setdefault(at, NOT_CLOSED if alone.bad.any() else "more than one record in a value")
     gaps = np.append(records.offsets[1:], records.offsets[-1:] + 1) - records.offsets[:1]
-    return data, Split(np.cumsum(sizes + 1), gaps, np.zeros(number, np.bool_))
+    return data, Split(ends, gaps, np.zeros(number, np.bool_))
+
+
+def _join(lines: list[bytes]) -> bytes:
+    return b"\n".join([*lines, b""])
+
+
+def _line_ends(data: bytes) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
 
 
 def _columns_beside(
