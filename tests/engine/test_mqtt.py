@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from aurora import Schema
-from aurora.engine.mqtt.client import open_patiently
+from aurora.engine import outages
 from aurora.engine.mqtt.receiver import MqttReceiver
 from aurora.engine.mqtt.sink import MqttSink
 from aurora.engine.mqtt.source import MqttTopic
@@ -190,7 +190,7 @@ def test_who_is_not_let_in(broker: Mosquitto, tmp_path: Path, monkeypatch: pytes
         broker.address("t"),
         rf"password is in the variable {VARIABLE}, which is not set; export {VARIABLE} first",
     )
-    monkeypatch.setattr(open_patiently, "__defaults__", (0.0,))
+    monkeypatch.setattr(outages, "PATIENCE", 0.0)
     refused(
         "mqtt:127.0.0.1:1/t", r"MQTT broker 127.0.0.1:1 does not answer: .*; start it, or check the address"
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from aurora import Schema
+from aurora.engine import outages
 from aurora.engine.postgres import client, load
 from aurora.engine.postgres import sink as sinks
 from aurora.engine.postgres.sink import PostgresSink, open_postgres_sink
@@ -281,9 +282,9 @@ def test_a_server_that_is_away_is_waited_for(server: Server, caplog: pytest.LogC
 def test_nobody_answers_when_a_run_starts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.engine.processes import free_port
 
-    monkeypatch.setattr(client.connect_patiently, "__defaults__", (0.0,))
+    monkeypatch.setattr(outages, "PATIENCE", 0.0)
     with pytest.raises(
-        AuroraError, match=r"PostgreSQL at 127.0.0.1:\d+ does not answer: .*; start the server, or che"
+        AuroraError, match=r"PostgreSQL at 127.0.0.1:\d+ does not answer: .*; start it, or che"
     ):
         open_sink("far", f"postgres:127.0.0.1:{free_port()}/postgres/t", SCHEMA)
 
@@ -347,7 +348,7 @@ def test_a_server_that_refuses_while_it_starts_is_waited_for(
         return connect(*address)
 
     monkeypatch.setattr(sinks, "connect", starting)
-    monkeypatch.setattr(sinks, "PAUSE", 0.0)
+    monkeypatch.setattr(outages, "PAUSE", 0.0)
     sink.finish()
     assert deliver(sink, 0, named(1), note)["rows"] == 1 and not answers
     assert "does not take rows (das Datenbanksystem startet)" in caplog.text

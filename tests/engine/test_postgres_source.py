@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from aurora import Schema, from_text
+from aurora.engine.outages import ServerWatch
 from aurora.engine.postgres import client
 from aurora.engine.postgres.bound import Bounds
 from aurora.engine.postgres.source import PostgresTable
-from aurora.engine.postgres.watch import ServerWatch
+from aurora.engine.postgres.watch import watch_server
 from aurora.engine.sources.address import check_source, open_source, open_whole, source_path
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
@@ -309,13 +310,13 @@ def test_a_server_that_is_away(server: Server, tmp_path: Path, caplog: pytest.Lo
     source = opened(server, f"{table}?by=id&poll=1ms", tmp_path, follow=True)
     place = _until(lambda: source.advance(source.begin(), 10), source.begin())
     pieces = source.pieces(source.begin(), place, 1)
-    watch = ServerWatch("rows", source.address)
+    watch = watch_server("rows", source.address)
     server.stop()
     assert source.advance(place, 10) == place
     found: list[Portion] = []
     reading = threading.Thread(target=lambda: found.append(pieces[0].read(SCHEMA)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aurora.engine.postgres.watch.EVERY", 0.01)
+        patch.setattr("aurora.engine.outages.EVERY", 0.01)
         watch.connect()
         reading.start()
         while "does not answer" not in caplog.text:

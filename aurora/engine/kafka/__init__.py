@@ -4,6 +4,6 @@
 - client: the client library, loaded when it is needed, and its faults in plain words
 - topic: which partitions a topic has, and how far they go
 - source: a topic as a source; piece: the part of it that one task reads; values: records into Arrow
-- watch: tells when the broker does not answer, and when it does again
+- watch: whether the broker answers, asked beside the run
 - sink: a topic as a sink, in transactions; encode: rows into records; trace: what the transactions have left
 """

@@ -45,6 +45,11 @@ class KafkaAddress:
     avro: str | None = None
 
     @property
+    def server(self) -> str:
+        """In words."""
+        return f"Kafka at {self.hosts}"
+
+    @property
     def label(self) -> str:
         return f"{PREFIX}{self.hosts}/{self.topic}"
 

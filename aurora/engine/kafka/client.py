@@ -8,11 +8,7 @@ from typing import Any
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.errors import AuroraError
 
-__all__ = ["Unreachable", "consumer", "explain", "kafka", "producer", "within"]
-
-
-class Unreachable(Exception):
-    """The broker does not answer, or not yet; it may later."""
+__all__ = ["consumer", "explain", "kafka", "producer", "within"]
 
 
 def kafka() -> Any:

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import KafkaAddress
-from aurora.engine.kafka.client import Unreachable, consumer, explain, kafka
+from aurora.engine.kafka.client import consumer, explain, kafka
 from aurora.engine.kafka.topic import topic_of
 from aurora.engine.kafka.values import Records, parse_values
+from aurora.engine.outages import Unreachable
 from aurora.engine.sources.source import Portion, Reject
 from aurora.errors import AuroraError
 

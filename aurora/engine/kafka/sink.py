@@ -1,12 +1,10 @@
 """A topic as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice."""
 
 import json
-import logging
-import threading
-import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -16,20 +14,20 @@ from aurora.engine.avro.registry import Registry, frame
 from aurora.engine.avro.schema import schema_of
 from aurora.engine.controls import replace_text
 from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
-from aurora.engine.kafka.client import Unreachable, explain, kafka, producer, within
+from aurora.engine.kafka.client import explain, kafka, producer, within
 from aurora.engine.kafka.encode import Lines, encode_avro, encode_rows
 from aurora.engine.kafka.trace import Trace, Tracer
-from aurora.engine.sinks.sink import Interrupted, Note
+from aurora.engine.outages import Persistence, Unreachable, try_patiently
+from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 
 __all__ = ["KafkaSink", "open_kafka_sink"]
 
-# Of one step with the broker, and between two tries, in seconds.
-TIMEOUT, PAUSE = 10.0, 0.5
+Found = TypeVar("Found")
+# Of one step with the broker, in seconds.
+TIMEOUT = 10.0
 # A step that takes longer does not come back.
 LONGEST = 12.0
-# A broker that does not answer when a run starts is waited for so long; one that did before, for as long as it takes.
-PATIENCE = 30.0
 # So many rows are given to the client at once, and so many may wait in it.
 CHUNK, WAITING = 20_000, 200_000
 
@@ -42,10 +40,11 @@ class KafkaSink:
     """
 
     def __init__(self, name: str, address: KafkaAddress, schema: Schema) -> None:
-        self._name = name
+        self._what = f"sink {name}"
         self._address = address
         self._schema = schema
-        self._stopped = threading.Event()
+        # A step takes seconds to fail: already the first fault is told.
+        self._persistence = Persistence(self._what, address.server, passed=0)
         # What stands before a record: the number of its schema in a registry.
         self._frame = b""
         self._producer: Any = None
@@ -62,7 +61,7 @@ class KafkaSink:
     def open(self, note: Note) -> Note:
         if note is not None and note["topic"] != self._address.label:
             raise AuroraError(
-                f"sink {self._name}: the checkpoint belongs to a run into {note['topic']}; "
+                f"{self._what}: the checkpoint belongs to a run into {note['topic']}; "
                 "write to that topic again, or start over with --fresh"
             )
         tracer = self._check_topic()
@@ -78,7 +77,7 @@ class KafkaSink:
                 "ends": ends,
             }
         self._drop()
-        self._repeat(lambda: self._connect(note), time.monotonic() + PATIENCE)
+        try_patiently(self._what, self._address.server, lambda: self._attempt(lambda: self._connect(note)))
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
@@ -86,7 +85,7 @@ class KafkaSink:
             lines = encode_avro(rows, self._schema, self._frame, self._address.key)
         else:
             lines = encode_rows(rows, self._address.format, self._address.key)
-        ends = self._repeat(lambda: self._write(lines, note))
+        ends = self._persistence.repeat(lambda: self._attempt(lambda: self._write(lines, note)))
         rows_now = note["rows"] + rows.num_rows
         return {
             **note,
@@ -96,7 +95,7 @@ class KafkaSink:
         }
 
     def interrupt(self) -> None:
-        self._stopped.set()
+        self._persistence.interrupt()
 
     def sync(self) -> None:
         """A transaction that has ended is kept by all brokers that keep the topic."""
@@ -106,7 +105,7 @@ class KafkaSink:
 
     def _tell_schema(self) -> None:
         """To the registry, or into a file: who reads the topic needs it."""
-        told = schema_of(self._schema, self._address.topic, f"sink {self._name}")
+        told = schema_of(self._schema, self._address.topic, f"{self._what}")
         if self._address.registry is not None:
             number = Registry(self._address.registry).register(f"{self._address.topic}-value", told)
             self._frame = frame(number)
@@ -114,16 +113,9 @@ class KafkaSink:
             replace_text(Path(str(self._address.schema)), json.dumps(told, indent=2) + "\n")
 
     def _check_topic(self) -> Tracer:
-        deadline = time.monotonic() + PATIENCE
         self._tracer = Tracer(self._address)
-        while True:
-            try:
-                self._tracer.check()
-                return self._tracer
-            except Unreachable as fault:
-                if time.monotonic() > deadline:
-                    raise self._silent(str(fault)) from None
-                time.sleep(PAUSE)
+        try_patiently(self._what, self._address.server, self._tracer.check)
+        return self._tracer
 
     def _connect(self, note: Note) -> None:
         """What an earlier run has left open is given up by the broker; what it has ended is read back."""
@@ -182,7 +174,7 @@ class KafkaSink:
         self._again = found
         if note["rows"] + number == self._written and found != self._mark:
             raise AuroraError(
-                f"sink {self._name}: {self._address.topic} does not hold the rows that this run wrote to it; "
+                f"{self._what}: {self._address.topic} does not hold the rows that this run wrote to it; "
                 "write to a new topic, and start over with --fresh"
             )
 
@@ -203,31 +195,15 @@ class KafkaSink:
         if self._failed:
             raise kafka().KafkaException(self._failed[0])
 
-    def _repeat(self, step: Any, deadline: float | None = None) -> Any:
-        """Does a step until it succeeds; after a fault all is begun anew, from what the broker says that it has."""
-        told = False
-        while True:
-            try:
-                found = step()
-                break
-            except (Unreachable, kafka().KafkaException) as fault:
-                error = self._failed[0] if self._failed else fault.args[0]
-                self._drop()
-                self._judge(error)
-                if deadline is not None and time.monotonic() > deadline:
-                    raise self._silent(explain(self._address, error)) from None
-                if not told:
-                    self._tell(
-                        f"{self._address.hosts} does not take rows ({explain(self._address, error)}); it waits"
-                    )
-                told = True
-                if self._stopped.wait(PAUSE):
-                    raise Interrupted(
-                        f"sink {self._name}: the run was stopped while it waited for Kafka"
-                    ) from None
-        if told:
-            self._tell(f"{self._address.hosts} takes rows again; the run continues")
-        return found
+    def _attempt(self, step: Callable[[], Found]) -> Found:
+        """After a fault all is begun anew, from what the broker says that it has."""
+        try:
+            return step()
+        except (Unreachable, kafka().KafkaException) as fault:
+            error = self._failed[0] if self._failed else fault.args[0]
+            self._drop()
+            self._judge(error)
+            raise Unreachable(explain(self._address, error)) from None
 
     def _judge(self, error: Any) -> None:
         """Raises a fault where waiting would not help."""
@@ -237,12 +213,12 @@ class KafkaSink:
         why, code = explain(self._address, error), error.code()
         if code in (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_TOPIC):
             raise AuroraError(
-                f"sink {self._name}: topic {self._address.topic} is gone from {self._address.hosts}; create it, and "
+                f"{self._what}: topic {self._address.topic} is gone from {self._address.hosts}; create it, and "
                 "give the same command again"
             )
         if code in (codes.UNSUPPORTED_VERSION, codes._UNSUPPORTED_FEATURE):
             raise AuroraError(
-                f"sink {self._name}: {self._address.hosts} has no transactions ({why}); add transactions=no, after "
+                f"{self._what}: {self._address.hosts} has no transactions ({why}); add transactions=no, after "
                 "which rows may come twice when a run is killed"
             )
         refused = (
@@ -251,15 +227,7 @@ class KafkaSink:
             codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.MSG_SIZE_TOO_LARGE,
         )  # fmt: skip
         if code in refused:
-            raise AuroraError(f"sink {self._name}: {self._address.label} refuses: {why}")
-
-    def _silent(self, why: str) -> AuroraError:
-        return AuroraError(
-            f"sink {self._name}: {self._address.hosts} does not answer: {why}; start the broker, or check the address"
-        )
-
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"sink {self._name}: {text}")
+            raise AuroraError(f"{self._what}: {self._address.label} refuses: {why}")
 
     def _drop(self) -> None:
         if self._producer is not None:

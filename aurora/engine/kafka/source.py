@@ -1,7 +1,6 @@
 """A topic as a source: a cursor holds the offset of every partition."""
 
 import json
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,9 +9,10 @@ from aurora.algebra.tuples.types import is_nested
 from aurora.engine.avro.schema import parse_schema
 from aurora.engine.durable import write_whole
 from aurora.engine.kafka.address import SOURCE_OPTIONS, KafkaAddress, read_kafka
-from aurora.engine.kafka.client import Unreachable, kafka
+from aurora.engine.kafka.client import kafka
 from aurora.engine.kafka.piece import KafkaPiece, Range
 from aurora.engine.kafka.topic import EARLIEST, LATEST, topic_of
+from aurora.engine.outages import Unreachable, try_patiently
 from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.source import Cursor, Piece, noticed
 from aurora.errors import AuroraError, did_you_mean
@@ -21,8 +21,6 @@ __all__ = ["KafkaTopic", "check_kafka", "open_kafka"]
 
 # What the broker told so many seconds ago is not asked again.
 ENDS_AGE, PARTITIONS_AGE = 0.02, 1.0
-# A broker that is about to start is waited for so long, in seconds.
-PATIENCE = 30.0
 # What the field for the time of a record can be.
 TIMES = ("timestamp[us, tz=UTC]", "int64")
 
@@ -174,22 +172,17 @@ def _read_schema(name: str, address: KafkaAddress, schema: Schema) -> str:
 
 
 def _look_at(name: str, address: KafkaAddress) -> dict[str, list[tuple[int, int]]]:
-    deadline = time.monotonic() + PATIENCE
     topic = topic_of(address)
     moment = address.start_time()
     start = {"earliest": EARLIEST, "latest": LATEST}.get(address.start, moment)
     assert start is not None
-    while True:
-        try:
-            numbers = topic.partitions()
-            first, last = topic.offsets(numbers, start), topic.offsets(numbers, LATEST)
-            return {"first": sorted(first.items()), "last": sorted(last.items())}
-        except Unreachable as fault:
-            if time.monotonic() > deadline:
-                raise AuroraError(
-                    f"source {name}: {address.hosts} does not answer: {fault}; start the broker, or check the address"
-                ) from None
-            time.sleep(0.1)
+
+    def look() -> dict[str, list[tuple[int, int]]]:
+        numbers = topic.partitions()
+        first, last = topic.offsets(numbers, start), topic.offsets(numbers, LATEST)
+        return {"first": sorted(first.items()), "last": sorted(last.items())}
+
+    return try_patiently(f"source {name}", address.server, look)
 
 
 def _check_fields(name: str, address: KafkaAddress, schema: Schema) -> None:

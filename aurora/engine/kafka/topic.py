@@ -4,7 +4,8 @@ import time
 from typing import Any
 
 from aurora.engine.kafka.address import KafkaAddress
-from aurora.engine.kafka.client import Unreachable, consumer, explain, kafka
+from aurora.engine.kafka.client import consumer, explain, kafka
+from aurora.engine.outages import Unreachable
 from aurora.errors import AuroraError
 
 __all__ = ["EARLIEST", "LATEST", "Topic", "topic_of"]

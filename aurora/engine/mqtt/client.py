@@ -6,14 +6,13 @@ from typing import Any
 
 from aurora.engine.address_options import look_up
 from aurora.engine.mqtt.address import MqttAddress
+from aurora.engine.outages import Unreachable, try_patiently
 from aurora.errors import AuroraError
 
-__all__ = ["PATIENCE", "PAUSE", "Connection", "Message", "Unreachable", "open_patiently", "paho"]
+__all__ = ["Connection", "Message", "open_patiently", "paho"]
 
 # Topic, payload, and by which the broker knows it; None where nothing is acknowledged.
 Message = tuple[bytes, bytes, int | None]
-# A broker that does not answer when a run starts is waited for so long, in seconds; and between two tries.
-PATIENCE, PAUSE = 30.0, 0.25
 # Of one step with the broker, in seconds; and how often a connection says that it is still there.
 TIMEOUT, KEEP_ALIVE = 5.0, 30
 # Refusals that waiting mends.
@@ -24,10 +23,6 @@ PASSING = (
     "Quota exceeded",
     "Connection rate exceeded",
 )
-
-
-class Unreachable(Exception):
-    """The broker does not answer, or not yet; it may later."""
 
 
 def paho() -> Any:
@@ -168,17 +163,6 @@ def _without_delay(client: Any, data: Any, connection: Any) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def open_patiently(
-    connection: Connection, what: str, address: MqttAddress, patience: float = PATIENCE
-) -> bool:
+def open_patiently(connection: Connection, what: str, address: MqttAddress) -> bool:
     """When a run starts: waits a while for a broker that is about to start."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return connection.open()
-        except Unreachable as fault:
-            if time.monotonic() > deadline:
-                raise AuroraError(
-                    f"{what}: MQTT broker {address.server} does not answer: {fault}; start it, or check the address"
-                ) from None
-            time.sleep(PAUSE)
+    return try_patiently(what, f"MQTT broker {address.server}", connection.open)

@@ -6,8 +6,9 @@ import threading
 import time
 
 from aurora.engine.mqtt.address import MqttAddress
-from aurora.engine.mqtt.client import PAUSE, Connection, Unreachable, open_patiently
+from aurora.engine.mqtt.client import Connection, open_patiently
 from aurora.engine.mqtt.spool import MessageWriter
+from aurora.engine.outages import PAUSE, Unreachable
 from aurora.errors import AuroraError
 
 __all__ = ["MqttReceiver"]

@@ -1,8 +1,6 @@
 """A topic of MQTT as a sink: a batch is done when the broker has acknowledged all its messages."""
 
-import logging
 import re
-import threading
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +11,10 @@ from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import is_nested
 from aurora.engine.kafka.encode import encode_rows
 from aurora.engine.mqtt.address import SINK_OPTIONS, MqttAddress, read_mqtt
-from aurora.engine.mqtt.client import PAUSE, Connection, Unreachable, open_patiently, paho
+from aurora.engine.mqtt.client import Connection, open_patiently, paho
+from aurora.engine.outages import Persistence, Unreachable
 from aurora.engine.sinks.encode import cell_texts
-from aurora.engine.sinks.sink import Interrupted, Note
+from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Reject
 from aurora.errors import AuroraError, did_you_mean
 
@@ -35,7 +34,7 @@ class MqttSink:
         self._address = address
         self._connection: Connection | None = None
         self._refused: list[Reject] = []
-        self._stopped = threading.Event()
+        self._persistence = Persistence(self._what, f"MQTT broker {address.server}")
 
     @property
     def place(self) -> None:
@@ -84,51 +83,41 @@ class MqttSink:
         self._connection = None
 
     def interrupt(self) -> None:
-        self._stopped.set()
+        self._persistence.interrupt()
 
     def _send(self, messages: list[tuple[str, bytes]]) -> None:
         """All of them; those that were not acknowledged when a connection broke are sent again."""
-        faults, left = 0, messages
-        while left:
-            sent: dict[int, tuple[str, bytes]] = {}
-            connection = self._connection
-            try:
-                if connection is None:
-                    connection = Connection(self._what, self._address)
-                    connection.open()
-                    self._connection = connection
-                connection.done.clear()
-                sent = {connection.publish(*message): message for message in left}
-                while len(connection.done) < len(left):
-                    connection.turn(0.05)
-                why = None
-            except Unreachable as fault:
-                why = str(fault)
-            done = {} if connection is None else connection.done
-            refused = next((reason for reason in done.values() if reason is not None), None)
-            if refused is not None:
-                raise AuroraError(
-                    f"{self._what}: MQTT broker {self._address.server} does not take messages for "
-                    f"{self._address.topic}: {refused}; check the rights of the user"
-                )
-            if sent:
-                left = [message for number, message in sent.items() if number not in done]
-            if why is None:
-                continue
-            self._connection = None
-            faults += 1
-            if faults == 2:
-                # The first may be a connection that was cut long ago.
-                self._tell(
-                    f"MQTT broker {self._address.server} does not take rows ({why}); the run waits for it"
-                )
-            if faults > 1 and self._stopped.wait(PAUSE):
-                raise Interrupted(f"{self._what}: the run was stopped while it waited for the broker")
-        if faults > 1:
-            self._tell(f"MQTT broker {self._address.server} takes rows again; the run continues")
+        left = list(messages)
+        if left:
+            self._persistence.repeat(lambda: self._send_once(left))
 
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"{self._what}: {text}")
+    def _send_once(self, left: list[tuple[str, bytes]]) -> None:
+        """Takes from the list what the broker has acknowledged."""
+        connection = self._connection or Connection(self._what, self._address)
+        sent: dict[int, tuple[str, bytes]] = {}
+        try:
+            if self._connection is None:
+                connection.open()
+                self._connection = connection
+            connection.done.clear()
+            sent = {connection.publish(*message): message for message in left}
+            while len(connection.done) < len(left):
+                connection.turn(0.05)
+        except Unreachable:
+            self._connection = None
+            self._check_taken(connection)
+            if sent:
+                left[:] = [message for number, message in sent.items() if number not in connection.done]
+            raise
+        self._check_taken(connection)
+
+    def _check_taken(self, connection: Connection) -> None:
+        refused = next((reason for reason in connection.done.values() if reason is not None), None)
+        if refused is not None:
+            raise AuroraError(
+                f"{self._what}: MQTT broker {self._address.server} does not take messages for "
+                f"{self._address.topic}: {refused}; check the rights of the user"
+            )
 
 
 def _text(lines: Any, place: int) -> str:

@@ -8,5 +8,5 @@
 - source: a table that is followed by a growing column; follow: how it is opened; bound: up to which value all rows are
   there; piece: the part of it that one task reads; fetch: rows into Arrow
 - whole: a table that is read once, as a stored set is
-- watch: tells when the server does not answer, and when it does again
+- watch: whether the server answers, asked beside the run
 """

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from aurora.engine.outages import PAUSE, Unreachable, try_patiently
 from aurora.engine.postgres.address import PostgresAddress
 from aurora.errors import AuroraError
 
 __all__ = [
     "GRACE",
-    "PAUSE",
     "Denied",
-    "Unreachable",
     "connect",
     "connect_patiently",
     "explain",
@@ -25,9 +24,7 @@ __all__ = [
 ]
 
 Found = TypeVar("Found")
-# A server that does not answer when a run starts is waited for so long, in seconds; and between two tries.
-PATIENCE, PAUSE = 30.0, 0.25
-# For so long a server that was away may refuse before that counts.
+# For so many seconds a server that was away may refuse before that counts.
 GRACE = 60.0
 # A connection that is gone without a word is noticed within half a minute.
 CONNECTION = {
@@ -55,10 +52,6 @@ PASSWORD = "put user and password into PGUSER and PGPASSWORD, or the password in
 
 class Denied(AuroraError):
     """The server does not let it in, and waiting would not help."""
-
-
-class Unreachable(Exception):
-    """The server does not answer, or not yet; it may later."""
 
 
 def psycopg() -> Any:
@@ -91,19 +84,9 @@ def connect(what: str, address: PostgresAddress) -> Any:
         raise _refused(what, address, " ".join(str(fault).split())) from None
 
 
-def connect_patiently(what: str, address: PostgresAddress, patience: float = PATIENCE) -> Any:
+def connect_patiently(what: str, address: PostgresAddress) -> Any:
     """When a run starts: waits a while for a server that is about to start."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return connect(what, address)
-        except Unreachable as fault:
-            if time.monotonic() > deadline:
-                raise AuroraError(
-                    f"{what}: PostgreSQL at {address.server} does not answer: {fault}; start the server, or check the "
-                    "address"
-                ) from None
-            time.sleep(PAUSE)
+    return try_patiently(what, f"PostgreSQL at {address.server}", lambda: connect(what, address))
 
 
 def _refused(what: str, address: PostgresAddress, text: str) -> Exception:

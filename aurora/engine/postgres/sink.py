@@ -1,26 +1,23 @@
 """A table as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice."""
 
-import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.outages import Persistence, Unreachable
 from aurora.engine.postgres.address import SINK_OPTIONS, PostgresAddress, read_postgres
 from aurora.engine.postgres.batches import Reached, Refused, begin, lock, make_batches, store
 from aurora.engine.postgres.client import (
     GRACE,
-    PAUSE,
     Denied,
-    Unreachable,
     connect,
     connect_patiently,
     explain,
@@ -31,12 +28,13 @@ from aurora.engine.postgres.client import (
 from aurora.engine.postgres.encode import Encoded, encode_copy
 from aurora.engine.postgres.fit import create_table, fit_rows
 from aurora.engine.postgres.table import Table, find_table, missing_table
-from aurora.engine.sinks.sink import Interrupted, Note
+from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Reject
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["PostgresSink", "open_postgres_sink"]
 
+Found = TypeVar("Found")
 SHOWN = 500
 
 
@@ -57,7 +55,7 @@ class PostgresSink:
         self._table: Table | None = None
         self._refused: list[Reject] = []
         self._known = False
-        self._stopped = threading.Event()
+        self._persistence = Persistence(self._what, f"PostgreSQL at {address.server}")
 
     @property
     def place(self) -> None:
@@ -117,7 +115,7 @@ class PostgresSink:
         self._drop()
 
     def interrupt(self) -> None:
-        self._stopped.set()
+        self._persistence.interrupt()
 
     def _write(
         self, connection: Any, batch: int, lines: Encoded, bad: list[int], note: Note
@@ -164,40 +162,30 @@ class PostgresSink:
         nulls = [pc.is_null(rows.column(name)) for name in self._address.key]
         return list(pc.indices_nonzero(reduce(pc.or_, nulls)).to_pylist()) if nulls else []
 
-    def _repeat(self, step: Callable[[Any], Any]) -> Any:
+    def _repeat(self, step: Callable[[Any], Found]) -> Found:
         """Does a step until it succeeds; after a fault all is begun anew, from what the database says that it has."""
-        faults, began = 0, time.monotonic()
-        while True:
-            try:
-                if self._connection is None:
-                    self._connection = connect(self._what, self._address)
-                    self._known = True
-                found = step(self._connection)
-                break
-            except Denied as fault:
-                # A server that let it in before may say all sorts of things while it starts.
-                if not self._known or time.monotonic() - began > GRACE:
-                    raise
-                why, faults = str(fault), faults + 1
-            except AuroraError:
-                self._drop()
+        began = time.monotonic()
+        return self._persistence.repeat(lambda: self._attempt(step, began))
+
+    def _attempt(self, step: Callable[[Any], Found], began: float) -> Found:
+        try:
+            if self._connection is None:
+                self._connection = connect(self._what, self._address)
+                self._known = True
+            return step(self._connection)
+        except Denied as fault:
+            # A server that let it in before may say all sorts of things while it starts.
+            if not self._known or time.monotonic() - began > GRACE:
                 raise
-            except (Unreachable, psycopg().Error) as fault:
-                why = explain(fault)
-                self._drop()
-                if not isinstance(fault, Unreachable) and not is_outage(fault):
-                    raise AuroraError(f"{self._what}: {self._address.label}: {why}") from None
-                faults += 1
-            if faults == 2:
-                # The first may be a connection that was cut long ago.
-                self._tell(
-                    f"PostgreSQL at {self._address.server} does not take rows ({why}); the run waits for it"
-                )
-            if faults > 1 and self._stopped.wait(PAUSE):
-                raise Interrupted(f"{self._what}: the run was stopped while it waited for PostgreSQL")
-        if faults > 1:
-            self._tell(f"PostgreSQL at {self._address.server} takes rows again; the run continues")
-        return found
+            raise Unreachable(str(fault)) from None
+        except AuroraError:
+            self._drop()
+            raise
+        except psycopg().Error as fault:
+            self._drop()
+            if not is_outage(fault):
+                raise AuroraError(f"{self._what}: {self._address.label}: {explain(fault)}") from None
+            raise Unreachable(explain(fault)) from None
 
     def _lost(self, note: Note) -> AuroraError:
         return AuroraError(
@@ -205,9 +193,6 @@ class PostgresSink:
             "aurora_batches there does not: it is another database, or an older state of it; restore it, or start over "
             "with --fresh"
         )
-
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"{self._what}: {text}")
 
     def _drop(self) -> None:
         if self._connection is not None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.outages import Unreachable
 from aurora.engine.postgres.address import PostgresAddress
 from aurora.engine.postgres.bound import Bounds
-from aurora.engine.postgres.client import Unreachable, repeat
+from aurora.engine.postgres.client import repeat
 from aurora.engine.postgres.fetch import Columns
 from aurora.engine.postgres.piece import Place, PostgresPiece, changed
 from aurora.engine.sources.source import Cursor, Piece

@@ -1,57 +1,42 @@
-"""A thread that tells when a database does not answer, and when it does again; whoever reads waits meanwhile."""
+"""Whether the server of a table answers, asked beside the run."""
 
-import logging
-import threading
 from typing import Any
 
+from aurora.engine.outages import ServerWatch, Unreachable
 from aurora.engine.postgres.address import PostgresAddress
-from aurora.engine.postgres.client import Unreachable, connect, psycopg
+from aurora.engine.postgres.client import connect, explain, psycopg
 from aurora.errors import AuroraError
 
-__all__ = ["ServerWatch"]
-
-EVERY = 1.0
+__all__ = ["watch_server"]
 
 
-class ServerWatch(threading.Thread):
-    once = False
+class _Question:
+    """With a connection of its own; one that was cut is opened anew by the next question."""
 
-    def __init__(self, name: str, address: PostgresAddress) -> None:
-        super().__init__(name=f"watch of {address.label}", daemon=True)
-        self._input = name
+    def __init__(self, what: str, address: PostgresAddress) -> None:
+        self._what = what
         self._address = address
-        self._stopped = threading.Event()
+        self._connection: Any = None
 
-    def connect(self) -> None:
-        self.start()
-
-    def run(self) -> None:
-        connection: Any = None
-        told = False
-        server = f"PostgreSQL at {self._address.server}"
+    def ask(self) -> None:
         try:
-            while not self._stopped.wait(EVERY):
-                try:
-                    connection = connection or connect(f"source {self._input}", self._address)
-                    connection.execute("SELECT 1")
-                except psycopg().Error:
-                    connection.close()
-                    connection = None  # Asked for anew at once: it may be the connection alone that was cut.
-                    continue
-                except (Unreachable, AuroraError) as fault:
-                    if not told:
-                        self._tell(f"{server} does not answer ({fault}); the run waits for it")
-                    told = True
-                    continue
-                if told:
-                    self._tell(f"{server} answers again; the run continues")
-                told = False
-        finally:
-            if connection is not None:
-                connection.close()
+            self._connection = self._connection or connect(self._what, self._address)
+            self._connection.execute("SELECT 1")
+        except psycopg().Error as fault:
+            self.close()
+            raise Unreachable(explain(fault)) from None
+        except AuroraError as fault:
+            raise Unreachable(
+                str(fault)
+            ) from None  # It was let in when the run began: the server may be starting.
 
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"input {self._input}: {text}")
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
-    def stop(self) -> None:
-        self._stopped.set()
+
+def watch_server(name: str, address: PostgresAddress) -> ServerWatch:
+    """For an input."""
+    question = _Question(f"source {name}", address)
+    return ServerWatch(name, f"PostgreSQL at {address.server}", question.ask, question.close)

@@ -12,12 +12,12 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.kafka.source import check_kafka, open_kafka
-from aurora.engine.kafka.watch import BrokerWatch
+from aurora.engine.kafka.watch import watch_broker
 from aurora.engine.mqtt.address import is_mqtt
 from aurora.engine.mqtt.source import check_mqtt, open_mqtt
 from aurora.engine.postgres.address import SOURCE_OPTIONS, is_postgres, read_postgres
 from aurora.engine.postgres.follow import check_postgres, open_postgres
-from aurora.engine.postgres.watch import ServerWatch
+from aurora.engine.postgres.watch import watch_server
 from aurora.engine.postgres.whole import copy_whole
 from aurora.engine.sources.address_text import Address, host_and_port, read_address
 from aurora.engine.sources.encodings import is_wide
@@ -112,7 +112,7 @@ def open_source(
         )
     if is_kafka(address):
         topic = open_kafka(name, str(address), schema, follow, notes / f"{name}.kafka")
-        return topic, BrokerWatch(name, topic.address)
+        return topic, watch_broker(name, topic.address)
     if is_mqtt(address):
         return open_mqtt(name, str(address), schema, notes / f"{name}.mqtt")
     if is_postgres(address):
@@ -151,7 +151,7 @@ def _open_table(
     address = read_postgres(f"source {name}", text, SOURCE_OPTIONS)
     if address.by is not None:
         table = open_postgres(name, address, schema, follow, notes / f"{name}.postgres")
-        return table, ServerWatch(name, address)
+        return table, watch_server(name, address)
     told = (
         f"source {name}: table {address.table} is read once; to follow it, name a column that grows, as by=id"
     )

@@ -1,0 +1,87 @@
+"""Servers that are away, without one: what is tried again, and what is told of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from aurora.engine import outages
+from aurora.engine.outages import Persistence, ServerWatch, Unreachable, try_patiently
+from aurora.engine.sinks.sink import Interrupted
+from aurora.errors import AuroraError
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outages, "PAUSE", 0.0)
+    monkeypatch.setattr(outages, "EVERY", 0.0)
+
+
+def failing(times: int) -> Callable[[], int]:
+    """A step that succeeds after so many faults."""
+    faults = iter([f"fault {number}" for number in range(times)])
+
+    def step() -> int:
+        for fault in faults:
+            raise Unreachable(fault)
+        return 7
+
+    return step
+
+
+@pytest.mark.parametrize(("passed", "faults", "told"), [(1, 0, []), (1, 1, []), (1, 3, [1]), (0, 1, [0])])
+def test_a_step_is_tried_until_it_succeeds_and_told_once(
+    passed: int, faults: int, told: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Persistence("sink far", "Kafka at h:1", passed).repeat(failing(faults)) == 7
+    begin = [
+        f"sink far: Kafka at h:1 does not take rows (fault {each}); the run waits for it" for each in told
+    ]
+    end = ["sink far: Kafka at h:1 takes rows again; the run continues"] if told else []
+    assert [record.message for record in caplog.records] == begin + end
+
+
+def test_who_waits_is_interrupted_and_other_faults_are_not_waited_for() -> None:
+    persistence = Persistence("sink far", "Kafka at h:1")
+    persistence.interrupt()
+    assert persistence.repeat(failing(1)) == 7
+    with pytest.raises(
+        Interrupted, match=r"^sink far: the run was stopped while it waited for Kafka at h:1$"
+    ):
+        persistence.repeat(failing(9))
+
+    def refuse() -> None:
+        raise AuroraError("no")
+
+    with pytest.raises(AuroraError, match=r"^no$"):
+        Persistence("sink far", "Kafka at h:1").repeat(refuse)
+
+
+def test_a_start_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert try_patiently("source a", "Kafka at h:1", failing(3)) == 7
+    monkeypatch.setattr(outages, "PATIENCE", -1.0)
+    with pytest.raises(AuroraError) as fault:
+        try_patiently("source a", "Kafka at h:1", failing(3))
+    assert (
+        str(fault.value) == "source a: Kafka at h:1 does not answer: fault 0; start it, or check the address"
+    )
+
+
+def test_a_watch_tells_of_an_outage_and_of_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    answers = iter([True, False, True, False, False, False, True, True])
+    closed: list[bool] = []
+
+    def ask() -> None:
+        answer = next(answers, None)
+        if answer is None:
+            raise AuroraError("the topic is gone")
+        if not answer:
+            raise Unreachable("no route")
+
+    watch = ServerWatch("a", "Kafka at h:1", ask, lambda: closed.append(True))
+    watch.connect()
+    watch.join()
+    assert [record.message for record in caplog.records] == [
+        "input a: Kafka at h:1 does not answer (no route); the run waits for it",
+        "input a: Kafka at h:1 answers again; the run continues",
+    ]
+    assert closed == [True]
