@@ -1,12 +1,12 @@
 # make run    set up (first time) and run the main job end to end
-# make test   all tests;  make test-fast  those that start no Java
+# make test   all tests;  make test-fast  those that start no Java;  make test-thorough  all, with more of everything
 # make check  style and types;  make bench  speeds beside their rivals
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test test-fast check bench lock clean
+.PHONY: run test test-fast test-thorough check bench lock clean
 
 run: $(READY)
 	@$(BIN)/aurora linear-road demo --out build/linear-road
@@ -17,7 +17,13 @@ test: $(READY)
 	@scripts/run-tests $(BIN)/python
 
 test-fast: $(READY)
-	@$(BIN)/python -m pytest -m "not spark" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -p no:cacheprovider -m "not spark" -n 2 --dist loadfile
+
+# Hours: a thousand generated inputs for each test, twenty kills for each run, and what is marked thorough.
+test-thorough: $(READY)
+	@scripts/ensure-postgres
+	@scripts/ensure-mosquitto
+	@AURORA_THOROUGH=1 scripts/run-tests $(BIN)/python --timeout=0
 
 check: $(READY)
 	@$(BIN)/ruff check .

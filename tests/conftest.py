@@ -3,27 +3,33 @@
 HYPOTHESIS_PROFILE=search or thorough looks for new faults instead, with other inputs each time and more of them.
 """
 
+import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
+from tests.engine.kafka_broker import Broker, broker_in
+from tests.engine.mosquitto_broker import WORDS as MOSQUITTO_WORDS
+from tests.engine.postgres_server import WORDS as POSTGRES_WORDS
+from tests.order import arrange, make_scheduler
+from tests.thoroughness import PROFILE, THOROUGH
 
-# No deadlines: the first call of a kernel loads things, and other work may run beside the tests. Of the lines of the
-# algebra that 25 examples of each test come to, and the ways from line to line, ten come to all.
-settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
+# No deadlines: the first call of a kernel loads things, and other work may run beside the tests. A few of
+# each test, always the same, come to nearly all lines of the algebra that many come to.
+settings.register_profile("quick", deadline=None, max_examples=7, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.register_profile("search", deadline=None, max_examples=150, phases=[Phase.generate])
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+settings.load_profile(PROFILE)
 
 # What starts Spark in a process of its own, beside all that imports tests.engine.processes.
 STARTS_SPARK = (
     "tests/engine/test_java.py",
     "tests/engine/test_session.py::test_the_users_session_is_left_alone",
-    "tests/cli/test_networks.py::test_the_installed_command",
     "tests/test_adaptation_docs.py::test_the_page",
     "tests/test_package.py::test_a_newcomer_follows",
 )
@@ -39,7 +45,11 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Frames are interpreted; the networks that run beside them have sessions of their own, as ever."""
-    session = spark_session("tests", master="local[2]", settings={**LIGHT_JAVA, "spark.driver.memory": "3g"})
+    with pytest.MonkeyPatch.context() as patch:
+        # Spark's Python processes have the environment that Java is started with.
+        for name, value in {**POSTGRES_WORDS, **MOSQUITTO_WORDS}.items():
+            patch.setenv(name, value)
+        session = spark_session("tests", "local[2]", {**LIGHT_JAVA, "spark.driver.memory": "3g"})
     for name, value in INTERPRETED.items():
         session.conf.set(name, value)
     yield session
@@ -52,8 +62,20 @@ def compiling_spark(spark: SparkSession) -> SparkSession:
     return own_session(spark)
 
 
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all; who kills it starts it again."""
+    with broker_in(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return make_scheduler(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if _starts_spark(item):
             item.add_marker("process")
@@ -62,6 +84,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if item.nodeid.startswith(LEAVES_SOCKETS) or _imports_processes(item):
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+    if not THOROUGH:
+        left = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left)
+    arrange(items)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _starts_spark(item: pytest.Item) -> bool:
@@ -71,6 +104,12 @@ def _starts_spark(item: pytest.Item) -> bool:
 def _imports_processes(item: pytest.Item) -> bool:
     values = vars(getattr(item, "module", object)).values()
     return any(getattr(value, "__module__", None) == "tests.engine.processes" for value in values)
+
+
+@pytest.fixture(autouse=True)
+def no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests write thousands of small files: they need not reach the disk, only be told to."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture(autouse=True)

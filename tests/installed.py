@@ -3,17 +3,39 @@
 The packages below it are those of the environment that runs the tests: only what is missing in the wheel is missing.
 """
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 # What a wheel is made of.
 SOURCES = ("pyproject.toml", "README.md", "LICENSE")
+Give = Callable[[list[str], Path], subprocess.CompletedProcess[str]]
+# Reads commands, and writes their statuses and what they print.
+COMMANDS = """
+import contextlib, io, json, os, sys
+from aurora.cli.main import main
+
+answers = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    folder, sys.argv = json.loads(line)
+    os.chdir(folder)
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+    print(json.dumps([status, *(text.buffer.getvalue().decode() for text in (out, err))]), file=answers, flush=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -25,20 +47,46 @@ class Installed:
     def python(self) -> Path:
         return self.environment / "bin" / "python"
 
-    def call(self, command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    def call(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Runs a program of the environment as its user would, in a folder."""
-        # Nothing of the sources may be found.
-        given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        path = f"{self.environment / 'bin'}{os.pathsep}{given['PATH']}"
         return subprocess.run(
             command,
             cwd=folder,
-            env={**given, "PATH": path, **more},
+            env=self._variables(),
             capture_output=True,
             text=True,
             timeout=600,
             check=False,
         )
+
+    def _variables(self) -> dict[str, str]:
+        # Nothing of the sources may be found.
+        given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return {**given, "PATH": f"{self.environment / 'bin'}{os.pathsep}{given['PATH']}"}
+
+    @contextmanager
+    def give_commands(self, folder: Path, first: str = "") -> Iterator[Give]:
+        """Gives commands, all in one process that begins with `first`: what they load is loaded once, Spark too."""
+        with subprocess.Popen(
+            [self.python, "-c", first + COMMANDS],
+            cwd=folder,
+            env=self._variables(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            asked, told = process.stdin, process.stdout
+            assert asked is not None and told is not None
+
+            def give(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+                print(json.dumps([str(folder), words]), file=asked, flush=True)
+                return subprocess.CompletedProcess(words, *json.loads(told.readline()))
+
+            try:
+                yield give
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def build(folder: Path) -> Path:

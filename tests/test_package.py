@@ -7,13 +7,14 @@ import shlex
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import aurora
 from aurora.extras import EXTRAS
-from tests.installed import ROOT, Installed, build, install
+from tests.installed import ROOT, Give, Installed, build, install
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The pages that a newcomer follows with the installed command.
@@ -75,23 +76,32 @@ def test_a_newcomer_without_spark(installed: Installed, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_newcomer_follows(page: str, installed: Installed, tmp_path: Path) -> None:
     """Every file of the page is written and every command is given, in an empty folder."""
+    if page == "README.md":
+        # Each in a process of its own, as the shell does it.
+        assert follow_page(page, installed.call, tmp_path) > 0
+        return
+    with installed.give_commands(tmp_path) as give:
+        assert follow_page(page, give, tmp_path) > 0
+
+
+def follow_page(page: str, give: Give, folder: Path) -> int:
     done = 0
     for language, file, text in BLOCK.findall((ROOT / page).read_text()):
         if file:
-            (tmp_path / file).write_text(text)
+            (folder / file).write_text(text)
         if language == "console":
             for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
-                done += follow(shlex.split(command), shown, installed, tmp_path)
-    assert done > 0
+                done += follow(shlex.split(command), shown, give, folder)
+    return done
 
 
-def follow(words: list[str], shown: str, installed: Installed, folder: Path) -> int:
+def follow(words: list[str], shown: str, give: Give, folder: Path) -> int:
     """Gives a command, and compares what it shows: stdout, or stdout and stderr. Gives how often aurora was called."""
     if words[0] == "cat":
         assert (folder / words[1]).read_text() == shown
     if words[0] != "aurora":
         return 0
-    done = installed.call(words, folder)
+    done = give(words, folder)
     assert (done.returncode == 0) == ("error: " not in shown), (words, done.stderr)
     if shown and done.stdout != shown:
         assert plain(done.stdout + done.stderr, folder) == plain(shown, folder), words
@@ -121,9 +131,13 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Missing())
-from aurora.cli.main import main
-main()
 """
+
+
+@pytest.fixture(scope="module")
+def without_extras(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Give]:
+    with installed.give_commands(tmp_path_factory.mktemp("without"), WITHOUT) as give:
+        yield give
 
 
 @pytest.mark.parametrize(
@@ -146,11 +160,11 @@ main()
         ),
     ],
 )
-def test_a_missing_extra_is_one_line(command: str, told: str, installed: Installed, tmp_path: Path) -> None:
+def test_a_missing_extra_is_one_line(command: str, told: str, without_extras: Give, tmp_path: Path) -> None:
     (tmp_path / "n.yaml").write_text(NETWORK)
     worth = "{from: b, qos: {latency: [[0, 1], [2, 1], [10, 0]]}}"
     (tmp_path / "graphs.yaml").write_text(NETWORK.replace("{from: b}", worth))
-    done = installed.call(["python", "-c", WITHOUT, *shlex.split(command)], tmp_path)
+    done = without_extras(["aurora", *shlex.split(command)], tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ") and done.stderr.endswith(f" needs the package {told}\n")
     assert done.stderr.count("\n") == 1
@@ -168,10 +182,10 @@ def test_a_missing_extra_is_one_line(command: str, told: str, installed: Install
         "linear-road simulate --help",
     ],
 )
-def test_the_core_works_without_extras(command: str, installed: Installed, tmp_path: Path) -> None:
+def test_the_core_works_without_extras(command: str, without_extras: Give, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("a,t\n1,2026-11-16 07:00:00\n2,2026-11-16 07:00:01\n")
     (tmp_path / "n.yaml").write_text(NETWORK)
-    done = installed.call(["python", "-c", WITHOUT, *shlex.split(command)], tmp_path)
+    done = without_extras(["aurora", *shlex.split(command)], tmp_path)
     assert done.returncode == 0 and done.stdout, done.stderr
 
 

@@ -1,7 +1,6 @@
 """Runs a kernel and its naive version on the same arrivals, cut into trains in several ways."""
 
 import math
-import os
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
 from tests.spec.squal import Box
+from tests.thoroughness import PROFILE
 
 __all__ = [
     "CUTS",
@@ -35,7 +35,7 @@ __all__ = [
 
 CUTS = (1, 3, 7, 10**6)
 # Whether faults are searched for, or the same examples run again that ran before.
-SEARCHES = os.environ.get("HYPOTHESIS_PROFILE", "quick") != "quick"
+SEARCHES = PROFILE != "quick"
 
 Row = dict[str, Any]
 # The number of the input, the tuple. A tuple's arrival number is its place in the list.

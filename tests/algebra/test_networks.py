@@ -18,6 +18,7 @@ from tests.spec.network import Network as NaiveNetwork
 from tests.spec.running import Running as NaiveRunning
 from tests.spec.top import Top as NaiveTop
 from tests.spec.windows import Aggregate as NaiveAggregate
+from tests.thoroughness import examples
 
 # Every box gives these fields again, so that any box can stand behind any other.
 SAME = {"g": "g", "T": "T", "v": "v"}
@@ -298,7 +299,7 @@ PASSES = {"filter": (0,), "explode": (0,), "union": (0, 1), "last": (0,), "asof"
 # ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
 KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE, *CLOCKED]
-FEW = settings(max_examples=max(4, settings().max_examples // 6))
+FEW = settings(max_examples=examples(3, settings().max_examples // 6))
 
 
 @st.composite

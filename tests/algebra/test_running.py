@@ -23,6 +23,7 @@ from tests.algebra.test_window_functions import ANY, GATHERING, KINDS, NUMBERS, 
 from tests.spec import squal
 from tests.spec.running import Running as NaiveRunning
 from tests.spec.window_functions import FUNCTIONS, wrapped
+from tests.thoroughness import examples
 
 TEXTS = {
     "n": "count(*)", "v": "v", "before": "first(v)", "least": "min(v)", "most": "max(v)", "total": "sum(v)",
@@ -52,7 +53,7 @@ def tuples(values: Any, **fields: Any) -> Any:
 
 
 nearly = tuples(nearly_rising(st.one_of(st.integers(-6, 6), st.none())))
-FEW = settings(max_examples=max(6, settings().max_examples // 4))
+FEW = settings(max_examples=examples(5, settings().max_examples // 4))
 SIZES = st.sampled_from([None, 1, 2, 3, 4, 7, 100])
 
 

@@ -6,12 +6,16 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.engine.processes import PATIENCE, committed, wait_for
+from tests.history.attached import wait_until
+from tests.test_docs import call
 
 NETWORK = """
 network: far
@@ -25,6 +29,7 @@ outputs:
 # On a slow machine a run tells of its progress, too.
 PROGRESS = re.compile(r"^\d+ s: |\"event\": \"(?:starting|progress)\"")
 MAIN = [sys.executable, "-c", "from aurora.cli.main import main; main()"]
+FOLLOWED = ["run", "net.yaml", "--source", "r=csv:r.csv", "--sink", "far=csv:out/far.csv", "--follow"]
 
 # Two interrupts, the second before the first has led to an end.
 TWICE = """
@@ -52,11 +57,10 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def followed(files: Path, then: Callable[[int], None], *options: str) -> tuple[int, list[str]]:
+def followed(files: Path, then: Callable[[int], None]) -> tuple[int, list[str]]:
     """A run with --follow to which something happens after its first batch; its status, and what it said."""
-    arguments = ["run", "net.yaml", "--source", "r=csv:r.csv", "--sink", "far=csv:out/far.csv", "--follow"]
     process = subprocess.Popen(
-        [*MAIN, *arguments, *options], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*MAIN, *FOLLOWED], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(process, lambda: committed(files / "out" / ".far.csv.checkpoint") >= 0)  # type: ignore[arg-type]
     then(process.pid)
@@ -75,11 +79,23 @@ def test_an_interrupt_tells_what_the_run_did(files: Path) -> None:
     ]
 
 
-def test_a_service_manager_ends_a_run_in_order(files: Path) -> None:
-    """As `KillMode=mixed` does it: to the command alone."""
-    status, told = followed(files, lambda pid: os.kill(pid, signal.SIGTERM), "--log", "json")
-    assert status == 143
-    events = [json.loads(line) for line in told]
+def test_a_service_manager_ends_a_run_in_order(
+    spark: SparkSession, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `KillMode=mixed` does it: to the command alone, which is this process."""
+    monkeypatch.chdir(files)
+
+    def terminate() -> None:
+        # The handler is there before the first batch is.
+        wait_until(lambda: committed(files / "out" / ".far.csv.checkpoint") >= 0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    manager = threading.Thread(target=terminate)
+    manager.start()
+    status, printed, told = call([*FOLLOWED, "--log", "json"])
+    manager.join()
+    assert (status, printed) == (143, "")
+    events = [json.loads(line) for line in told.splitlines() if not PROGRESS.search(line)]
     assert [each["event"] for each in events] == ["summary", "rejects", "stopped"]
     assert events[0]["inputs"] == {"r": 4} and events[2]["goes_on"]
 

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -296,20 +294,16 @@ def test_run_writes_files_and_tells_what_it_did(aurora, spark: SparkSession, tmp
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_the_installed_command(tmp_path: Path) -> None:
-    """The one run in a process of its own: rows to the console, a bad row to the rejects, the rest to stderr."""
+def test_a_bad_row_goes_to_the_rejects(aurora, spark: SparkSession, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """What the installed command does in a process of its own is in tests/test_package.py."""
     reports = tmp_path / "reports.csv"
     reports.write_text(REPORTS.read_text() + "6,four,40\n")
     out = tmp_path / "out.csv"
-    ended = subprocess.run(
-        [Path(sys.executable).parent / "aurora", "run", BORDER, "--source", f"reports=csv:{reports}",
-         "--sink", f"alarms=csv:{out}"],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
+    ended = aurora("run", BORDER, "--source", f"reports=csv:{reports}", "--sink", f"alarms=csv:{out}")
+    assert ended.status == 0, ended.err
     assert out.read_text() == "Time,Cnt\n2,5\n3,3\n"
-    assert ended.stdout == ""
-    assert ended.stderr.splitlines()[-1] == f"1 row could not be read: see {tmp_path / 'rejects.csv'}"
+    assert ended.out == ""
+    assert ended.err.splitlines()[-1] == f"1 row could not be read: see {tmp_path / 'rejects.csv'}"
     header, row = (tmp_path / "rejects.csv").read_text().splitlines()
     assert header == "source,file,line,reason,text"
     assert row.startswith("reports,reports.csv,17,") and row.endswith('"6,four,40"')

@@ -17,6 +17,7 @@ from tests.engine.processes import answers, free_port
 # It may be nowhere but where a password belongs.
 CANARY = "canary-5b20d4"
 VARIABLE = "MOSQUITTO_WORD"
+WORDS = {VARIABLE: CANARY}
 SETTINGS = """listener {port} 127.0.0.1
 allow_anonymous false
 password_file {folder}/words

@@ -18,6 +18,7 @@ from tests.engine.processes import free_port
 
 # It may be nowhere but where a password belongs.
 CANARY = "canary-7f3a91"
+WORDS = {"PGUSER": "aurora", "PGPASSWORD": CANARY}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
@@ -116,8 +117,8 @@ def server_with_password() -> Iterator[Server]:
     patch = pytest.MonkeyPatch()
     try:
         server = Server(folder, programs)
-        patch.setenv("PGUSER", "aurora")
-        patch.setenv("PGPASSWORD", CANARY)
+        for name, value in WORDS.items():
+            patch.setenv(name, value)
         try:
             yield server
         finally:

@@ -1,24 +1,48 @@
-"""Runs of the real command in processes of their own, which can be killed."""
+"""Runs of the real command in processes of their own, which can be killed, and how they go on in this process."""
 
+import argparse
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-import pyspark
+from aurora import Running, Settings, start
+from aurora.cli.bindings import read_bindings
+from aurora.network.text import read_network
+from tests.thoroughness import THOROUGH
 
 # Of one step, in seconds, also when all cores are busy.
 PATIENCE = 400
+# How often a run is killed before it may end.
+KILLS = int(os.environ.get("AURORA_KILLS", "20" if THOROUGH else "1"))
 
 
 def aurora(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", "from aurora.cli.main import main; main()", *arguments]
     return subprocess.Popen(command, stdout=log.open("ab"), stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def start_here(arguments: list[str]) -> Running:
+    """The same command in this process, on the Spark of the tests, which is there already."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["run"])
+    parser.add_argument("network", type=Path)
+    for name in ("source", "sink"):
+        parser.add_argument(f"--{name}", action="append", default=[])
+    for name in ("home", "checkpoint", "rejects"):
+        parser.add_argument(f"--{name}")
+    for name, default in (("batch", Settings.batch), ("partitions", None)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--follow", action="store_true")
+    given = vars(parser.parse_args(arguments))
+    del given["command"]
+    network, sources, sinks = (given.pop(name) for name in ("network", "source", "sink"))
+    bound = read_bindings(sources, "source"), read_bindings(sinks, "sink")
+    return start(read_network(network).checked(), *bound, Settings(**given))
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
@@ -29,11 +53,11 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def wait_for(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
     """Returns when the condition holds; a process that ends before is a failure."""
-    for _ in range(PATIENCE * 50):
+    for _ in range(PATIENCE * 20):
         if reached():
             return
         try:
-            process.wait(0.02)
+            process.wait(0.05)
         except subprocess.TimeoutExpired:
             continue
         raise AssertionError(f"the run ended with status {process.returncode} before it got there")
@@ -59,34 +83,15 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A standalone cluster of two workers, from the Spark that is installed."""
-    home = Path(pyspark.__file__).parent
-    port = free_port()
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-
-    def start(*arguments: str) -> subprocess.Popen[bytes]:
-        command = [str(home / "bin" / "spark-class"), *arguments]
-        log = (folder / "cluster.log").open("ab")
-        return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-
-    url = f"spark://127.0.0.1:{port}"
-    package = "org.apache.spark.deploy"
-    options = ["--host", "127.0.0.1", "--webui-port", "0"]
-    processes = [start(f"{package}.master.Master", *options, "--port", str(port))]
-    wait_for(processes[0], lambda: answers(port))
-    for number in range(2):
-        memory = ["--cores", "1", "--memory", "1500m", "--work-dir", str(folder / f"worker{number}")]
-        processes.append(start(f"{package}.worker.Worker", *options, *memory, url))
-    try:
-        yield url, processes[1:]
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                kill(process)
+def children(parent: int) -> list[int]:
+    """The processes that another one has started and that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue
+        # The name, in brackets, may hold anything.
+        if int(text.rpartition(")")[2].split()[1]) == parent:
+            found.append(int(status.parent.name))
+    return sorted(found)

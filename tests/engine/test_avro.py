@@ -23,6 +23,7 @@ from aurora.engine.avro.write import write_records
 from aurora.engine.kafka.address import SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.avro_values import parse_avro
 from aurora.errors import AuroraError
+from tests.thoroughness import examples
 
 RECORD = {
     "type": "record",
@@ -74,7 +75,7 @@ def encode(rows: list[dict[str, Any]], schema: Any = RECORD) -> list[bytes]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(rows=st.lists(TRIPS, max_size=8))
 def test_what_others_write_is_read(rows: list[dict[str, Any]]) -> None:
     columns, bad = read_records(encode(rows), KIND, WANTED)
@@ -84,7 +85,7 @@ def test_what_others_write_is_read(rows: list[dict[str, Any]]) -> None:
         assert columns[name].to_pylist() == expected, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(
     rows=st.lists(TRIPS, min_size=3, max_size=6),
     cut=st.integers(1, 40),
@@ -119,7 +120,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(rows=st.lists(ROWS, max_size=10), offset=st.integers(0, 3))
 def test_what_is_written_others_read(rows: list[dict[str, Any]], offset: int) -> None:
     batch = pa.RecordBatch.from_pylist(rows, SCHEMA.arrow()).slice(offset)

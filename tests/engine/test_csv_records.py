@@ -12,6 +12,7 @@ from aurora.engine.sources import csv_records
 from aurora.engine.sources.csv_records import Csv
 from aurora.engine.sources.files import LineFiles
 from tests.engine.test_sources import drained
+from tests.thoroughness import examples
 
 TWO = Schema.parse("Num int, Txt string")
 ONE = Schema.parse("Txt string")
@@ -75,7 +76,7 @@ def specified(text: str, limit: int) -> list[tuple[str, bool]]:
 
 
 @given(BYTES | LINES, st.integers(3, 12))
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(80, 400))
 @example('1,"a\n1,"a\na,a"\n', 100)
 def test_records_are_those_of_the_specification(text: str, limit: int) -> None:
     data = text.encode()
@@ -99,7 +100,7 @@ def test_records_are_those_of_the_specification(text: str, limit: int) -> None:
 
 
 @given(BYTES | LINES, st.sampled_from([TWO, ONE, TIMES]), st.integers(2, 6), st.integers(1, 4))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(40, 150))
 @example("1,a\r1,a\n", TWO, 2, 1)
 @example("\r", ONE, 2, 1)
 @example("\n\n1\n", ONE, 2, 1)

@@ -1,16 +1,19 @@
 """How Spark's Java starts."""
 
-import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from aurora.engine.spark import java
 from aurora.engine.spark.java import prepare
+from aurora.engine.spark.java_archive import run_queries
 from aurora.errors import AuroraError
+from tests.test_docs import call
 
 # Says whether an archive of classes is mapped into Java.
 LOOK = """
@@ -32,22 +35,32 @@ def test_python_processes_load_spark_from_where_it_is_installed(spark: SparkSess
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cache = tmp_path_factory.mktemp("cache")
-    done = _done(["-c", "from aurora.cli.main import main; main()", "prepare"], cache)
-    return Path(done.removeprefix("made ").strip())
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """With the classes of Spark's start alone; those of the queries would take a minute more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("SPARK_HOME", raising=False)
+        patch.setattr(java, "MAKER", "tests.engine.bare_archive")
+        status, printed, told = call(["prepare"])
+        assert status == 0, told
+        yield Path(printed.removeprefix("made ").strip())
+
+
+def test_the_queries_whose_classes_are_made_ready(spark: SparkSession, tmp_path: Path) -> None:
+    run_queries(spark, tmp_path)
+    assert (tmp_path / "sums" / "_SUCCESS").exists()
+    assert (tmp_path / "sums.csv").read_text().count("\n") > 100
 
 
 def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path) -> None:
     assert prepared.exists()
     assert [path.name for path in prepared.parent.glob("classes-*")] == [prepared.name]
-    assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 True\n"
+    assert look() == "10 True\n"
 
 
 def test_what_is_prepared_already_is_left_alone(prepared: Path) -> None:
     made = prepared.stat().st_mtime_ns
-    command = ["-c", "from aurora.cli.main import main; main()", "prepare"]
-    assert _done(command, prepared.parent.parent.parent) == f"prepared already: {prepared}\n"
+    assert call(["prepare"])[:2] == (0, f"prepared already: {prepared}\n")
     assert prepared.stat().st_mtime_ns == made
 
 
@@ -57,7 +70,7 @@ def test_classes_that_cannot_be_used_are_left_alone(prepared: Path) -> None:
     half = prepared.with_suffix(".half")
     half.write_bytes(content[: len(content) // 2])
     half.replace(prepared)
-    assert _done(["-c", LOOK], prepared.parent.parent.parent) == "10 False\n"
+    assert look() == "10 False\n"
 
 
 def test_with_a_spark_of_the_users_own_there_is_nothing_to_prepare(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +79,9 @@ def test_with_a_spark_of_the_users_own_there_is_nothing_to_prepare(monkeypatch: 
         prepare()
 
 
-def _done(command: list[str], cache: Path) -> str:
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    environment.pop("SPARK_HOME", None)
+def look() -> str:
     done = subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", LOOK], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from aurora import Schema
 from aurora.algebra.tuples.train import Ints
@@ -22,17 +22,16 @@ from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
-from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, until
-from tests.engine.processes import aurora, kill, wait_for
-from tests.test_docs import blocks
+from tests.engine.kafka_broker import PASSWORD, Broker, until
+from tests.engine.processes import aurora, kill, start_here, wait_for
+from tests.test_docs import blocks, call
 
 SCHEMA = Schema.parse("id bigint, km double")
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with broker_in(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
+@pytest.fixture
+def broker(kafka: Broker) -> Broker:
+    return kafka
 
 
 def opened(
@@ -255,6 +254,8 @@ def test_a_sink_without_transactions_and_faults_of_sinks(broker: Broker) -> None
         sink_into(broker, "once").open(note)
 
 
+# Enough for a kill in the middle of them.
+ROWS = 5000
 NETWORK = """network: trips
 inputs:
   trips: {schema: "id bigint, km double"}
@@ -266,7 +267,7 @@ outputs:
 """
 
 
-def test_a_run_through_kills_of_broker_and_run(broker: Broker, tmp_path: Path) -> None:
+def test_a_run_through_kills_of_broker_and_run(broker: Broker, spark: SparkSession, tmp_path: Path) -> None:
     """Every row once in a file and in a topic, though the broker is killed, and then the run."""
     came, far = broker.create("came", 2), broker.create("far", 2)
     network, log, copy = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "copy.jsonl"
@@ -295,25 +296,28 @@ def test_a_run_through_kills_of_broker_and_run(broker: Broker, tmp_path: Path) -
         send(100, 200)
         wait_for(run, lambda: copied() == 200)
         broker.send(came, [b"poison"])
-        send(200, 20_000)
+        send(200, ROWS)
         wait_for(run, lambda: copied() > 200)
         kill(run)
-        run = aurora(command, log)
-        wait_for(run, lambda: copied() == 20_000)
-        send(20_000, 20_100)
-        wait_for(run, lambda: copied() == 20_100)
-        until(lambda: len(broker.read(far)) >= 20_100)
+        with start_here(command) as again:
+            until(lambda: copied() == ROWS)
+            send(ROWS, ROWS + 100)
+            until(lambda: copied() == ROWS + 100)
+            until(lambda: len(broker.read(far)) >= ROWS + 100)
+            assert not again.stop().ended
     finally:
         if run.poll() is None:
             kill(run)
-    expected = [b"%d" % number for number in range(20_100)]
+    expected = [b"%d" % number for number in range(ROWS + 100)]
     assert sorted(key or b"" for key, _ in broker.read(far)) == sorted(expected)
-    assert sorted(json.loads(line)["id"] for line in copy.read_text().splitlines()) == list(range(20_100))
+    assert sorted(json.loads(line)["id"] for line in copy.read_text().splitlines()) == list(range(ROWS + 100))
     (bad,) = (tmp_path / "rejects.csv").read_text().splitlines()[1:]
     assert bad.startswith("trips,came/0,") and bad.endswith("not a JSON object,poison")
 
 
-def test_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page(
+    broker: Broker, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The commands of docs/kafka.md in their order, with this broker for the one of the page."""
     monkeypatch.chdir(tmp_path)
     done = 0
@@ -329,7 +333,8 @@ def test_the_page(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert Path(arguments[0]).read_text() == shown
             else:
                 assert first == "aurora", command
-                assert aurora(arguments, tmp_path / "log").wait() == 0, (tmp_path / "log").read_text()
+                status, _, told = call(arguments)
+                assert status == 0, told
             done += 1
     assert done == 6 and len(broker.read("readings")) == 4
 

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from aurora.history.control import ask
+from aurora.history.home import Home
 from tests.engine.mosquitto_broker import CANARY, VARIABLE, Mosquitto, mosquitto_in, until
-from tests.engine.processes import aurora, committed, kill, wait_for
-from tests.test_docs import blocks
+from tests.engine.processes import aurora, committed, kill, start_here, wait_for
+from tests.test_docs import blocks, call
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,9 @@ def lines(start: int, stop: int) -> list[bytes]:
     return [b'{"id": %d, "km": 1.5}' % number for number in range(start, stop)]
 
 
-def test_a_run_through_kills_of_broker_and_run(broker: Mosquitto, tmp_path: Path) -> None:
+def test_a_run_through_kills_of_broker_and_run(
+    broker: Mosquitto, spark: SparkSession, tmp_path: Path
+) -> None:
     """No message is lost, though the broker is stopped, and the run is killed while messages come."""
     network, log, copy = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "copy.jsonl"
     network.write_text(NETWORK)
@@ -60,11 +65,12 @@ def test_a_run_through_kills_of_broker_and_run(broker: Mosquitto, tmp_path: Path
             wait_for(run, lambda: len(copied()) > 100)
             kill(run)
             broker.send("came/c", lines(2000, 2100))
-            run = aurora(command, log)
-            wait_for(run, lambda: len(copied()) == 2100)
-            until(lambda: len({topic for topic, _ in sent}) >= 2000)
-            shown = tmp_path / "status"
-            assert aurora(["status", str(tmp_path / "home"), "--json"], shown).wait() == 0
+            with start_here(command) as again:
+                until(lambda: len(copied()) == 2100)
+                until(lambda: len({topic for topic, _ in sent}) >= 2000)
+                # It holds no secret, as no other file does.
+                (tmp_path / "status").write_text(json.dumps(ask(Home.of(tmp_path / "home"), "status")))
+                again.stop()
         finally:
             if run.poll() is None:
                 kill(run)
@@ -77,7 +83,9 @@ def test_a_run_through_kills_of_broker_and_run(broker: Mosquitto, tmp_path: Path
     assert [path for path in files if path.is_file() and CANARY.encode() in path.read_bytes()] == []
 
 
-def test_the_page(broker: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page(
+    broker: Mosquitto, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The commands of docs/mqtt.md in their order, with this broker for the one of the page."""
     monkeypatch.chdir(tmp_path)
     done = 0
@@ -91,6 +99,7 @@ def test_the_page(broker: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyP
                 assert Path(arguments[0]).read_text() == shown
             else:
                 assert first == "aurora", command
-                assert aurora(arguments, tmp_path / "log").wait() == 0, (tmp_path / "log").read_text()
+                status, _, told = call(arguments)
+                assert status == 0, told
             done += 1
     assert done == 3

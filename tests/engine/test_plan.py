@@ -14,6 +14,7 @@ from aurora.engine.buckets import labels
 from aurora.engine.plan import plan_network
 from aurora.linear_road.fused.queries import fused_linear_road
 from tests.algebra.running import run_network
+from tests.thoroughness import examples
 
 FIELDS = "g int, h int, T int, v bigint"
 
@@ -306,7 +307,7 @@ ROW = st.fixed_dictionaries(
 
 
 @given(texts(), st.lists(ROW, max_size=25), st.integers(1, 9), st.integers(2, 5), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(15, 60))
 def test_random_networks_do_not_depend_on_cuts_buckets_and_fusing(
     text: str, drawn: list[dict[str, int]], cut: int, buckets: int, fuse: bool
 ) -> None:

@@ -1,6 +1,7 @@
 """Runs of the real command from and into a real PostgreSQL: killed, cut off, started again, and none knows a secret."""
 
 import csv
+import json
 import os
 import re
 import shlex
@@ -8,10 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from aurora.history.control import ask
+from aurora.history.home import Home
+from tests.engine.kafka_broker import Broker
 from tests.engine.postgres_server import CANARY, Server, server_with_password
-from tests.engine.processes import aurora, kill, wait_for
-from tests.test_docs import blocks
+from tests.engine.processes import aurora, kill, start_here, wait_for
+from tests.history.attached import wait_until
+from tests.test_docs import blocks, call
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,7 @@ def holds_canary(folder: Path) -> list[Path]:
     return [path for path in files if path.is_file() and CANARY.encode() in path.read_bytes()]
 
 
-def test_a_run_through_kills_of_server_and_run(server: Server, tmp_path: Path) -> None:
+def test_a_run_through_kills_of_server_and_run(server: Server, spark: SparkSession, tmp_path: Path) -> None:
     """Every row once in both tables and in a file, though the server is stopped, and then the run is killed."""
     server.run(
         "CREATE TABLE came (id bigserial PRIMARY KEY, car int, km float8)",
@@ -78,20 +84,21 @@ def test_a_run_through_kills_of_server_and_run(server: Server, tmp_path: Path) -
         send(100)
         wait_for(run, lambda: reached("latest"))
         send(1, "1e12")  # More than a column holds: the row is refused, and all others are not.
-        send(20_000)
+        send(5000)
         wait_for(run, lambda: server.run("SELECT count(*) > 201 FROM written") == [(True,)])
         kill(run)
-        run = aurora(command, log)
-        wait_for(run, lambda: reached("latest"))
-        send(99)
-        wait_for(run, lambda: reached("latest") and copied() == 20_300)
-        shown = tmp_path / "status"
-        assert aurora(["status", str(tmp_path / "home"), "--json"], shown).wait() == 0
+        with start_here(command) as again:
+            wait_until(lambda: reached("latest"))
+            send(99)
+            wait_until(lambda: reached("latest") and copied() == 5300)
+            # It holds no secret, as no other file does.
+            (tmp_path / "status").write_text(json.dumps(ask(Home.of(tmp_path / "home"), "status")))
+            again.stop()
     finally:
         if run.poll() is None:
             kill(run)
     assert server.run("SELECT count(*), count(DISTINCT id), min(name) FROM written") == [
-        (20_300, 20_300, "car 0")
+        (5300, 5300, "car 0")
     ]
     newest = "SELECT car, max(id) FROM came WHERE km < 1e9 GROUP BY car ORDER BY car"
     assert server.run("SELECT car, id FROM latest ORDER BY car") == server.run(newest)
@@ -123,29 +130,27 @@ def test_what_is_wrong_is_told_before_spark_starts(server: Server, tmp_path: Pat
     assert holds_canary(tmp_path) == []
 
 
-def test_a_run_that_waits_for_its_database_can_be_stopped(server: Server, tmp_path: Path) -> None:
-    network, log, home = tmp_path / "net.yaml", tmp_path / "log", tmp_path / "home"
+def test_a_run_that_waits_for_its_database_can_be_stopped(
+    server: Server, spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    network, home = tmp_path / "net.yaml", tmp_path / "home"
     network.write_text('inputs: {rows: {schema: "id bigint"}}\noutputs: {out: {from: rows}}\n')
     (tmp_path / "rows.csv").write_text("id\n1\n")
     command = [
         "run", str(network), "--source", f"rows=csv:{tmp_path}/rows.csv", "--follow", "--home", str(home),
         "--sink", f"out={server.address}/waited?create=yes",
     ]  # fmt: skip
-    run = aurora(command, log)
-    try:
-        wait_for(run, lambda: _count(server, "waited") == 1)
+    with start_here(command) as run:
+        wait_until(lambda: _count(server, "waited") == 1)
         server.stop()
         with (tmp_path / "rows.csv").open("a") as file:
             file.write("2\n")
-        wait_for(run, lambda: b"does not take rows" in log.read_bytes())
-        assert aurora(["stop", str(home)], tmp_path / "stopping").wait() == 0
-        assert run.wait(60) == 0, log.read_text()
-        server.start()
-        run = aurora(command, log)
-        wait_for(run, lambda: _count(server, "waited") == 2)
-    finally:
-        if run.poll() is None:
-            kill(run)
+        wait_until(lambda: "does not take rows" in caplog.text)
+        ask(Home.of(home), "stop")
+        assert not run.wait().ended
+    server.start()
+    with start_here(command) as run:
+        wait_until(lambda: _count(server, "waited") == 2)
 
 
 def _count(server: Server, table: str) -> int:
@@ -157,7 +162,7 @@ def _count(server: Server, table: str) -> int:
         return 0
 
 
-def give(commands: str, server: Server, folder: Path, replaced: dict[str, str] | None = None) -> int:
+def give(commands: str, server: Server, replaced: dict[str, str] | None = None) -> int:
     """The commands of a block, with this server for the one of the page; gives how many there were."""
     done = 0
     for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", commands, re.MULTILINE):
@@ -174,7 +179,8 @@ def give(commands: str, server: Server, folder: Path, replaced: dict[str, str] |
         elif first == "cat":
             assert Path(arguments[0]).read_text() == shown
         elif first == "aurora":
-            assert aurora(arguments, folder / "log").wait() == 0, (folder / "log").read_text()
+            status, _, told = call(arguments)
+            assert status == 0, told
         else:
             assert first == "kafka-topics.sh", command
         done += 1
@@ -191,26 +197,28 @@ def write_files(server: Server) -> list[str]:
     return [block.text for block in found if block.language == "console"]
 
 
-def test_the_page(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page(
+    server: Server, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The commands of docs/postgres.md in their order, all but those of the recipe."""
     monkeypatch.chdir(tmp_path)
     server.run("DROP TABLE IF EXISTS latest")
     *commands, _ = write_files(server)
-    assert [give(text, server, tmp_path) for text in commands] == [3, 3, 4]
+    assert [give(text, server) for text in commands] == [3, 3, 4]
 
 
-def test_the_recipe(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.engine.kafka_broker import broker_in
-
+def test_the_recipe(
+    server: Server, kafka: Broker, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "kafka").mkdir()
-    with broker_in(tmp_path / "kafka") as broker:
-        broker.create("orders", 2)
-        rows = [(1, "ann", "10.00", "10:05"), (2, "bob", "5.50", "10:20"), (3, "ann", "2.25", "10:30")]
-        for number, customer, amount, at in rows:
-            value = f'{{"id": {number}, "customer": "{customer}", "amount": {amount}, "at": "2026-01-31T{at}:00"}}'
-            broker.send("orders", [value.encode()], number % 2)
-        broker.send("orders", [b"no order"])
-        *_, commands = write_files(server)
-        assert give(commands, server, tmp_path, {"localhost:9092": broker.hosts}) == 4
+    kafka.create("orders", 2)
+    rows = [(1, "ann", "10.00", "10:05"), (2, "bob", "5.50", "10:20"), (3, "ann", "2.25", "10:30")]
+    for number, customer, amount, at in rows:
+        value = (
+            f'{{"id": {number}, "customer": "{customer}", "amount": {amount}, "at": "2026-01-31T{at}:00"}}'
+        )
+        kafka.send("orders", [value.encode()], number % 2)
+    kafka.send("orders", [b"no order"])
+    *_, commands = write_files(server)
+    assert give(commands, server, {"localhost:9092": kafka.hosts}) == 4
     assert "no order" in Path("orders-home/rejects.csv").read_text()

@@ -23,6 +23,7 @@ from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.source import REJECTS
+from tests.thoroughness import examples
 
 SCHEMA = Schema.parse("i bigint, d double, s string, b boolean, t timestamp, y date")
 FIELDS = {
@@ -55,7 +56,7 @@ def test_cells_as_people_expect_them() -> None:
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(25, 80))
 def test_csv_reads_back(tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]) -> None:
     path = tmp_path_factory.getbasetemp() / "back.csv"
     written = batch(rows)
@@ -70,7 +71,7 @@ def test_csv_reads_back(tmp_path_factory: pytest.TempPathFactory, rows: list[dic
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15, 40))
 def test_json_is_json(rows: list[dict[str, Any]]) -> None:
     found = [json.loads(line) for line in to_json(batch(rows)).decode().split("\n")[:-1]]
     assert [row["s"] for row in found] == [row["s"] for row in rows]

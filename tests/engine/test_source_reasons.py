@@ -16,6 +16,7 @@ from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.parse import parse_csv, parse_json
 from aurora.engine.sources.source import Portion, notices
 from tests.engine.test_sources import drained, rows_of
+from tests.thoroughness import examples
 
 PEOPLE = Schema.parse("Name string, City string")
 TIMED = Schema.parse("n int, at timestamp, d date")
@@ -112,7 +113,7 @@ TIME = st.one_of(
 
 
 @given(st.lists(TIME, min_size=1, max_size=6))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(60, 300))
 def test_csv_and_json_read_the_same_times(texts: list[str]) -> None:
     def values(parse: Any, lines: list[str]) -> list[Any]:
         found = []

@@ -18,6 +18,7 @@ from aurora.engine.sources.address import check_source, read_table
 from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.source import Portion, Source
+from tests.thoroughness import examples
 
 SCHEMA = Schema.parse("a int, b string, c timestamp")
 
@@ -75,7 +76,7 @@ def quoted(text: str) -> str:
     st.integers(1, 8),
     st.integers(1, 4),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(20, 60))
 def test_any_cut_of_a_csv_file_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str]], cut: int, pieces: int
 ) -> None:

@@ -4,7 +4,6 @@ As a script it runs the network in a folder, by the clock, until its input has e
 """
 
 import json
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -29,13 +28,12 @@ from aurora.engine.projection import narrow_rows, project_inputs
 from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.engine.spark.session import SESSION
 from aurora.network.network import Output
+from tests.engine.processes import KILLS
 
 SCHEMA = Schema.parse("Sid int, Time int, Pos int")
-# By hand more: AURORA_KILLS=30 pytest tests/history/test_overloaded.py
-KILLS = int(os.environ.get("AURORA_KILLS", "3"))
 BATCH, RATE = 100, 150.0
 # Each run makes a few batches before it is killed, and the last one the rest.
-COUNT = BATCH * (4 * KILLS + 15)
+COUNT = BATCH * (4 * KILLS + 8)
 NETWORK = """
 network: overloaded
 inputs: {reports: {schema: "Sid int, Time int, Pos int"}}
@@ -79,9 +77,9 @@ def main(folder: Path) -> None:
     def shed(*_: Any) -> Shedding:
         return Shedding(tuple(drop for drop in DROPS if chance.random() < 0.5))
 
-    # The log of all batches stays, to be checked.
-    SESSION["spark.sql.streaming.minBatchesToRetain"] = "1000"
     with (
+        # The log of all batches stays, to be checked.
+        patch.dict(SESSION, {"spark.sql.streaming.minBatchesToRetain": "1000"}),
         patch("aurora.history.shedder.Shedder.decide", shed),
         patch("aurora.history.parts.must_hold", lambda *_: chance.random() < 0.5),
         patch("aurora.adapt.optimiser.Optimiser.advise", lambda *_: chance.choice([(), (("even", "few"),)])),

@@ -13,7 +13,7 @@ from aurora import Running, Settings, start
 from aurora.engine.sinks.encode import csv_header, to_csv
 from tests.history.attached import QUERIES, answers, border, query, read, source, streams, wait_until
 
-COUNT = 120
+COUNT = 90
 
 
 class Scenario:
@@ -83,7 +83,9 @@ class Scenario:
         assert set(self.running.queries()) == before
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(3, 10))]
+)
 def test_answers_do_not_depend_on_the_moments(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     played = Scenario(tmp_path, seed)
     with played.running:

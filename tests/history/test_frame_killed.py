@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet
+from pyspark.sql import SparkSession
 
-from aurora import Memory, Network
+from aurora import Frame, Memory, Network, Settings, to_dataframe
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from tests.engine.processes import kill, wait_for
@@ -16,18 +17,10 @@ from tests.engine.processes import kill, wait_for
 FILES, ROWS = 4, 75
 JOB = """
 import sys
-from aurora import Frame, Settings, to_dataframe
 from aurora.engine.spark.session import LIGHT_JAVA, spark_session
-from tests.history.test_frame_killed import make_network
+from tests.history.test_frame_killed import run_job
 
-folder = sys.argv[1]
-spark = spark_session("job", "local[2]", LIGHT_JAVA)
-given = spark.readStream.schema("g int, t int").option("maxFilesPerTrigger", 1).json(f"{folder}/in")
-settings = Settings(checkpoint=f"{folder}/net", batch=60, partitions=2)
-sums = to_dataframe(make_network(), spark, {"rows": Frame(given)}, "sums", settings)
-writer = sums.writeStream.format("parquet").option("checkpointLocation", f"{folder}/query")
-writer.trigger(availableNow=True).start(f"{folder}/out").awaitTermination()
-print("done")
+run_job(spark_session("job", "local[2]", LIGHT_JAVA), sys.argv[1])
 """
 
 
@@ -37,6 +30,14 @@ def make_network() -> Network:
     rows = network.input("rows", "g int, t int")
     network.output("sums", rows.aggregate({"n": "count(*)"}, order=order, size=10, name="sums"))
     return network
+
+
+def run_job(spark: SparkSession, folder: str) -> None:
+    given = spark.readStream.schema("g int, t int").option("maxFilesPerTrigger", 1).json(f"{folder}/in")
+    settings = Settings(checkpoint=f"{folder}/net", batch=60, partitions=2)
+    sums = to_dataframe(make_network(), spark, {"rows": Frame(given)}, "sums", settings)
+    writer = sums.writeStream.format("parquet").option("checkpointLocation", f"{folder}/query")
+    writer.trigger(availableNow=True).start(f"{folder}/out").awaitTermination()
 
 
 def write_input(folder: Path) -> list[dict[str, int]]:
@@ -58,7 +59,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def test_a_job_that_is_killed(tmp_path: Path) -> None:
+def test_a_job_that_is_killed(spark: SparkSession, tmp_path: Path) -> None:
     rows = write_input(tmp_path)
     local = LocalRun(plan_network(make_network()))
     local.read({"rows": Memory.of("g int, t int", rows)})
@@ -66,7 +67,7 @@ def test_a_job_that_is_killed(tmp_path: Path) -> None:
     job = start(tmp_path)
     wait_for(job, (tmp_path / "query/commits/1").exists)
     kill(job)
-    assert start(tmp_path).wait(400) == 0, (tmp_path / "log").read_text()[-3000:]
+    run_job(spark, str(tmp_path))
     # Spark's own note of which files count.
     found = pyarrow.parquet.read_table(counted(tmp_path / "out")).to_pylist()
     assert sorted(found, key=str) == sorted(wanted, key=str) and len(wanted) > 20

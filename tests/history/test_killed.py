@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from aurora import AuroraError
 from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.history.control import ask
 from aurora.history.home import Home
-from tests.engine.processes import aurora, cluster, committed, kill, wait_for
-from tests.history.attached import BORDER, QUERIES, answers, query, read, reports, streams
+from tests.engine.processes import KILLS, aurora, committed, kill, start_here, wait_for
+from tests.history.attached import BORDER, QUERIES, answers, query, read, reports, streams, wait_until
 
-COUNT = 400
+COUNT = 240
 
 
 def lines(first: int, stop: int) -> str:
@@ -33,10 +34,16 @@ class Command:
             "--partitions=2", *more,
         ]  # fmt: skip
         self.written = 0
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> subprocess.Popen[bytes]:
         self.process = aurora(self.arguments, self.log)
         return self.process
+
+    def kill(self) -> None:
+        assert self.process is not None
+        kill(self.process)
+        self.process = None
 
     def grow(self, to: int) -> None:
         with (self.folder / "reports.csv").open("a") as file:
@@ -44,6 +51,9 @@ class Command:
         self.written = to
 
     def until(self, reached: Any) -> None:
+        if self.process is None:
+            wait_until(reached)
+            return
         try:
             wait_for(self.process, reached)
         except AssertionError as fault:
@@ -83,45 +93,50 @@ class Command:
         assert whole.startswith(found) and found.count(b"\n") > 5
 
 
-def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(spark: SparkSession, tmp_path: Path) -> None:
     command = Command(tmp_path)
-    command.grow(150)
+    command.grow(120)
     command.start()
     command.attach("pairs")
-    # Killed as soon as the answer is there, it is attached all the same.
-    command.attach("one")
-    kill(command.process)
-    command.grow(240)
-    made = committed(command.home.checkpoint)
-    command.start()
-    # While the queries catch up, and the network goes on.
     (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
-    command.until(lambda: committed(checkpoint) >= 1)
-    command.until(lambda: committed(command.home.checkpoint) > made)
-    kill(command.process)
+    command.until(lambda: committed(checkpoint) >= 0)
+    # A query goes on, and the network too; and another query is attached, for the answer is there.
+    command.grow(180)
+    command.attach("one")
+    command.kill()
     with pytest.raises(AuroraError, match="no network runs in"):
         ask(command.home, "status")
-    command.start()
-    command.grow(COUNT)
-    command.until(command.caught_up)
-    second = aurora(command.arguments, tmp_path / "second")
-    assert second.wait(180) == 1
-    told = (tmp_path / "second").read_text()
-    assert told.startswith(f"error: home {tmp_path}/home is in use by another run") and told.count("\n") == 1
-    assert ask(command.home, "stop")["rows"]["crowds"] > 0
-    assert command.process.wait(180) == 0
+    with start_here(command.arguments) as running:
+        command.grow(COUNT)
+        command.until(command.caught_up)
+        second = aurora(command.arguments, tmp_path / "second")
+        assert second.wait(180) == 1
+        told = (tmp_path / "second").read_text()
+        in_use = f"error: home {tmp_path}/home is in use by another run"
+        assert told.startswith(in_use) and told.count("\n") == 1
+        assert ask(command.home, "stop")["rows"]["crowds"] > 0
+        assert not running.wait().ended
     assert {note.name for note in command.home.notes()} == {"one", "pairs"}
     command.check()
 
 
-def test_on_a_cluster_of_two_workers(tmp_path: Path) -> None:
-    with cluster(tmp_path) as (url, _):
-        command = Command(tmp_path, f"--master={url}")
+@pytest.mark.thorough
+def test_killed_while_queries_catch_up(tmp_path: Path) -> None:
+    """Again and again, by the command alone."""
+    command = Command(tmp_path)
+    command.grow(COUNT // 2)
+    command.start()
+    command.attach("pairs")
+    command.attach("one")
+    (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
+    for number in range(KILLS):
+        made = committed(command.home.checkpoint)
+        command.grow(COUNT // 2 + (number + 1) * COUNT // 2 // KILLS)
+        command.until(lambda made=made: committed(command.home.checkpoint) > made)  # type: ignore[misc]
+        command.until(lambda: committed(checkpoint) >= 0)
+        command.kill()
         command.start()
-        command.grow(250)
-        command.attach("pairs")
-        command.grow(COUNT)
-        command.until(command.caught_up)
-        ask(command.home, "stop")
-        assert command.process.wait(180) == 0
+    command.until(command.caught_up)
+    ask(command.home, "stop")
+    assert command.process is not None and command.process.wait(180) == 0
     command.check()

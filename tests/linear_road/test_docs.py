@@ -65,9 +65,11 @@ def called(desk, command, *statuses):
 
 @pytest.fixture(scope="module")
 def desk(spark, tmp_path_factory):
-    """The folder of all commands; two days of history in place of ten weeks."""
+    """The folder of all commands; two days of history, of ten segments, in place of ten weeks."""
     folder = tmp_path_factory.mktemp("desk")
-    short = functools.partial(make_history, edition=dataclasses.replace(EDITION_2004, history_days=2))
+    short = functools.partial(
+        make_history, edition=dataclasses.replace(EDITION_2004, history_days=2, segments=10)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history_generator, "make_history", short)
         (folder / "engine.py").write_text(re.search(r"```python\n(.*?)```", TOOLS, re.DOTALL)[1])
@@ -98,7 +100,7 @@ def driven(desk, command, monkeypatch):
 def test_the_tools_for_any_engine(desk, monkeypatch):
     history, drive, validate = commands(TOOLS)[1:4]
     assert "reports" in (desk / "simulated.txt").read_text()
-    assert "576,000 of segment history" in called(desk, history)
+    assert "57,600 of segment history" in called(desk, history)
     driven(desk, drive, monkeypatch)
     # The engine knows no travel times.
     assert "no travel time given" in called(desk, validate, 1)

@@ -45,12 +45,14 @@ def read(lines):
 
 
 def test_all_four_commands(simulated, tmp_path, monkeypatch):
-    # Two days in place of ten weeks: enough for all four to meet.
-    short = functools.partial(make_history, edition=dataclasses.replace(EDITION_2004, history_days=2))
+    # Two days of ten segments in place of ten weeks: enough for all four to meet.
+    short = functools.partial(
+        make_history, edition=dataclasses.replace(EDITION_2004, history_days=2, segments=10)
+    )
     monkeypatch.setattr("aurora.linear_road.history_generator.make_history", short)
     result = call("history", "--data", simulated, "--expressways", 1, "--seed", 1)
     assert result.exit_code == 0, result.output
-    assert "576,000 of segment history" in result.output
+    assert "57,600 of segment history" in result.output
 
     report = tmp_path / "drive.json"
     flow = tmp_path / "flow"

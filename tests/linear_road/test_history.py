@@ -13,8 +13,8 @@ from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history_generator import make_history, segment_day
 from aurora.linear_road.stored_histories import Histories, find_histories
 
-# Four days are enough for the machinery; the real ten weeks are measured in benchmarks/.
-SHORT = dataclasses.replace(EDITION_2004, history_days=4)
+# Four days of ten segments are enough for the machinery; the real ten weeks are measured in benchmarks/.
+SHORT = dataclasses.replace(EDITION_2004, history_days=4, segments=10)
 CARS = (5, 107, 2**40)
 
 
@@ -69,7 +69,7 @@ def _keys(table):
 def test_both_histories_are_whole_and_the_same_on_any_number_of_tasks(spark, tmp_path, monkeypatch):
     data = write_data(tmp_path / "data", xways=2)
     made = make_history(spark, data, 2, 3, edition=SHORT)
-    assert (made.toll_rows, made.segment_rows) == (3 * 3, 2 * 4 * 288_000)
+    assert (made.toll_rows, made.segment_rows) == (3 * 3, 2 * 4 * 28_800)
     assert sorted(path.name for path in data.iterdir()) == [
         "segment_history",
         "toll_history",
@@ -97,7 +97,7 @@ def test_both_histories_are_whole_and_the_same_on_any_number_of_tasks(spark, tmp
 
 def test_csv_and_a_row_for_every_expressway(spark, tmp_path):
     data = write_data(tmp_path)
-    short = dataclasses.replace(EDITION_2004, history_days=2)
+    short = dataclasses.replace(SHORT, history_days=2)
     made = make_history(spark, data, 2, 1, form="csv", every_expressway=True, edition=short)
     assert made.toll_rows == 3 * 1 * 2
     lines = [

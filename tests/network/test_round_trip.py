@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from aurora import Network, Stream, from_text, read_network, to_text, write_network
 from aurora.network.network import Output, Port
 from aurora.network.plain_yaml import dump_yaml, load_yaml
+from tests.thoroughness import examples
 
 BORDER = Path(__file__).parent.parent.parent / "examples" / "border.yaml"
 SCHEMA = "Sid int, Time bigint, At timestamp, Pos double, Name string"
@@ -299,7 +300,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
 
 
 @given(networks())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(20, 60))
 def test_generated_networks(network: Network) -> None:
     text = to_text(network)
     again = from_text(text)

@@ -19,6 +19,8 @@ __all__ = ["class_archive", "prepare", "spark_home"]
 REAL = Path(pyspark.__file__).parent
 # How long the making may take, in seconds.
 PATIENCE = 600
+# What makes the archive, in a process of its own.
+MAKER = "aurora.engine.spark.java_archive"
 
 
 @contextmanager
@@ -61,7 +63,7 @@ def prepare() -> Path:
     partial = home / f"{name}.{os.getpid()}"
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "aurora.engine.spark.java_archive", str(partial)],
+            [sys.executable, "-m", MAKER, str(partial)],
             capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
         if done.returncode != 0 or not partial.exists():

@@ -13,7 +13,7 @@ from aurora.engine.spark.session import LIGHT_JAVA, spark_session
 from aurora.engine.spark_run import start_run
 from aurora.network.network import Network
 
-__all__ = ["main"]
+__all__ = ["main", "run_queries"]
 
 FIELDS = "place int, value bigint"
 # How long Java may take to write its classes, in seconds.
@@ -27,13 +27,18 @@ def main() -> None:
         "prepare", settings={option: f"{LIGHT_JAVA[option]} -XX:ArchiveClassesAtExit={sys.argv[1]}"}
     )
     with tempfile.TemporaryDirectory(prefix="aurora-prepare-") as folder:
-        _frames(spark, Path(folder))
-        _network(Path(folder))
+        run_queries(spark, Path(folder))
     java = SparkContext._gateway.proc
     spark.stop()
     # Java ends when nobody can write to it any more.
     java.stdin.close()
     java.wait(PATIENCE)
+
+
+def run_queries(spark: SparkSession, folder: Path) -> None:
+    """One of each kind."""
+    _frames(spark, folder)
+    _network(folder)
 
 
 def _frames(spark: SparkSession, folder: Path) -> None:
