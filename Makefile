@@ -17,7 +17,7 @@ test: $(READY)
 	@scripts/run-tests $(BIN)/python
 
 test-fast: $(READY)
-	@$(BIN)/python -m pytest -p no:cacheprovider -m "not spark" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -p no:cacheprovider -m "not spark" -n 2 --dist loadfile --no-loadscope-reorder
 
 # Hours: a thousand generated inputs for each test, twenty kills for each run, and what is marked thorough.
 test-thorough: $(READY)

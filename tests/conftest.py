@@ -6,17 +6,15 @@ HYPOTHESIS_PROFILE=search or thorough looks for new faults instead, with other i
 import gc
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
-from tests.engine.kafka_broker import Broker, broker_in
 from tests.engine.mosquitto_broker import WORDS as MOSQUITTO_WORDS
 from tests.engine.postgres_server import WORDS as POSTGRES_WORDS
-from tests.order import arrange, make_scheduler
+from tests.order import arrange
 from tests.thoroughness import PROFILE, THOROUGH
 
 # No deadlines: the first call of a kernel loads things, and other work may run beside the tests. A few of
@@ -60,18 +58,6 @@ def spark() -> Iterator[SparkSession]:
 def compiling_spark(spark: SparkSession) -> SparkSession:
     """As users have it, for what is held against Spark's own answers."""
     return own_session(spark)
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for all; who kills it starts it again."""
-    with broker_in(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    return make_scheduler(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -22,16 +23,21 @@ from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
-from tests.engine.kafka_broker import PASSWORD, Broker, until
+from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, until
+from tests.engine.postgres_server import Server
 from tests.engine.processes import aurora, kill, start_here, wait_for
+from tests.engine.test_postgres_runs import give, server, write_files
 from tests.test_docs import blocks, call
+
+__all__ = ["server"]
 
 SCHEMA = Schema.parse("id bigint, km double")
 
 
-@pytest.fixture
-def broker(kafka: Broker) -> Broker:
-    return kafka
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with broker_in(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
 
 
 def opened(
@@ -402,3 +408,20 @@ def test_a_wrong_password_is_told_and_not_shown(
     with pytest.raises(AuroraError, match="uthentication failed") as fault:
         open_kafka("trips", address, SCHEMA, False, tmp_path / "note")
     assert "wrong-canary" not in str(fault.value)
+
+
+def test_the_recipe_of_the_page_on_postgres(
+    server: Server, broker: Broker, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    broker.create("orders", 2)
+    rows = [(1, "ann", "10.00", "10:05"), (2, "bob", "5.50", "10:20"), (3, "ann", "2.25", "10:30")]
+    for number, customer, amount, at in rows:
+        value = (
+            f'{{"id": {number}, "customer": "{customer}", "amount": {amount}, "at": "2026-01-31T{at}:00"}}'
+        )
+        broker.send("orders", [value.encode()], number % 2)
+    broker.send("orders", [b"no order"])
+    *_, commands = write_files(server)
+    assert give(commands, server, {"localhost:9092": broker.hosts}) == 4
+    assert "no order" in Path("orders-home/rejects.csv").read_text()

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from aurora.history.control import ask
 from aurora.history.home import Home
-from tests.engine.kafka_broker import Broker
 from tests.engine.postgres_server import CANARY, Server, server_with_password
 from tests.engine.processes import aurora, kill, start_here, wait_for
 from tests.history.attached import wait_until
@@ -205,20 +204,3 @@ def test_the_page(
     server.run("DROP TABLE IF EXISTS latest")
     *commands, _ = write_files(server)
     assert [give(text, server) for text in commands] == [3, 3, 4]
-
-
-def test_the_recipe(
-    server: Server, kafka: Broker, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    kafka.create("orders", 2)
-    rows = [(1, "ann", "10.00", "10:05"), (2, "bob", "5.50", "10:20"), (3, "ann", "2.25", "10:30")]
-    for number, customer, amount, at in rows:
-        value = (
-            f'{{"id": {number}, "customer": "{customer}", "amount": {amount}, "at": "2026-01-31T{at}:00"}}'
-        )
-        kafka.send("orders", [value.encode()], number % 2)
-    kafka.send("orders", [b"no order"])
-    *_, commands = write_files(server)
-    assert give(commands, server, {"localhost:9092": kafka.hosts}) == 4
-    assert "no order" in Path("orders-home/rejects.csv").read_text()

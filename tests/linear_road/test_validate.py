@@ -58,17 +58,17 @@ def faults(verdict):
 
 
 def test_agrees_with_the_plain_rules(spark, tmp_path):
-    traffic = crowd(1) + crowd(2, cars=300, first_car=2000) + corner_cases()
+    traffic = crowd(1, cars=400, seconds=900) + corner_cases()
     xways = sorted({r.xway for r in traffic.reports})
     for xway in xways:
         write(tmp_path / f"xway-{xway}.csv", traffic.lines(xway))
     tolls, segments = histories(1, sorted({q.vid for q in traffic.queries}), xways)
     write_histories(tmp_path, tolls, segments, "parquet")
     right = spec.answers(traffic.reports, traffic.queries, tolls, segments)
-    assert len(right.alerts) > 500
-    assert sum(toll > 0 for _, toll in right.tolls.values()) > 500
-    assert sum(map(len, right.charges.values())) > 300
-    assert sum(toll > 0 for _, toll in right.journeys.values()) > 20
+    assert len(right.alerts) > 200
+    assert sum(toll > 0 for _, toll in right.tolls.values()) > 200
+    assert sum(map(len, right.charges.values())) > 100
+    assert sum(toll > 0 for _, toll in right.journeys.values()) > 5
     assert any(right.expenditures.values())
     output = write(tmp_path / "output" / "output.csv", spec.output_lines(right))
     verdict = validate(spark, tmp_path, output)
