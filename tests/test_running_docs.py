@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.engine.processes import PATIENCE
+from aurora import Running
+from tests.engine.processes import PATIENCE, start_here
 from tests.engine.processes import aurora as in_background
 from tests.test_docs import ROOT, aurora, blocks
 
@@ -32,8 +34,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_page(desk: Path) -> None:
-    with Background(desk) as background:
+def test_the_page(desk: Path, spark: SparkSession) -> None:
+    with Background(desk, to_be_killed=True) as background:
         for block in blocks(PAGE):
             if block.file is not None:
                 Path(block.file).write_text(block.text)
@@ -52,20 +54,26 @@ def test_the_readme_shows_commands_of_the_page() -> None:
 
 
 class Background:
-    """The network of the page, in a process of its own."""
+    """The network of the page: on the Spark of the tests, or until it is killed in a process of its own."""
 
-    def __init__(self, desk: Path) -> None:
+    def __init__(self, desk: Path, to_be_killed: bool = False) -> None:
         self._log = desk / "run.log"
+        self._to_be_killed = to_be_killed
         self._run: subprocess.Popen[bytes] | None = None
+        self._here: Running | None = None
 
     def start(self, arguments: list[str]) -> None:
-        self._run = in_background(arguments, self._log)
+        if self._to_be_killed:
+            self._run = in_background(arguments, self._log)
+        else:
+            self._here = start_here(arguments)
 
     def kill(self) -> None:
         """The command alone, as its user would: what it has started must end by itself."""
         assert self._run is not None
         self._run.kill()
         self._run.wait()
+        self._to_be_killed = False
 
     def check(self) -> None:
         if self._run is not None and self._run.poll() not in (None, 0, -signal.SIGKILL):
@@ -75,6 +83,8 @@ class Background:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._here is not None:
+            self._here.stop()
         if self._run is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._run.pid, signal.SIGKILL)

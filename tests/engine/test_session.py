@@ -22,9 +22,10 @@ from aurora.engine.spark.session import keep_log, spark_session
 
 spark = (
     SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     .config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.sql.ansi.enabled", "true").getOrCreate()
 )
-spark.conf.set("spark.sql.shuffle.partitions", "7")
+spark.conf.set("spark.sql.shuffle.partitions", "3")
 
 def look():
     active = SparkSession.getActiveSession()
@@ -43,7 +44,7 @@ net.output("sums", rows.aggregate({"n": "count(*)"}, order={"on": "t", "group_by
 found = []
 given = {"rows": Memory.of("g int, t int", [{"g": i % 2, "t": i} for i in range(8)])}
 sinks = {"sums": lambda batch: found.extend(batch.to_pylist())}
-run(net, given, sinks, Settings(partitions=2))
+run(net, given, sinks, Settings(partitions=1))
 spark_session().sql("SELECT 1").collect()
 try:
     run(net, given, sinks, Settings(master="local[3]"))
@@ -55,13 +56,13 @@ def broken(rows):
     raise ValueError("no more")
 
 try:
-    run(net, given, {"sums": broken}, Settings(partitions=2))
+    run(net, given, {"sums": broken}, Settings(partitions=1))
     broken = None
 except AuroraError as error:
     broken = str(error)
 # The same with DataFrames at both ends.
 frame = Frame(spark.range(8).selectExpr("CAST(id % 2 AS int) AS g", "CAST(id AS int) AS t"))
-run(net, {"rows": frame}, sinks, Settings(partitions=2))
+run(net, {"rows": frame}, sinks, Settings(partitions=1))
 sums = to_dataframe(net, spark, {"rows": frame})
 # It is the user's session as it is: an hour there is an hour in Tokyo.
 hours = sums.selectExpr("n", "hour(timestamp_seconds(0)) AS h").writeStream.foreachBatch(

@@ -37,7 +37,7 @@ def stored(folder: Path, traffic: Traffic) -> Road:
 
 @pytest.fixture(scope="module")
 def road(tmp_path_factory: pytest.TempPathFactory) -> Road:
-    traffic = crowd(1, cars=400, seconds=900) + corner_cases()
+    traffic = crowd(1, seconds=1000) + corner_cases()
     return stored(tmp_path_factory.mktemp("road"), traffic)
 
 

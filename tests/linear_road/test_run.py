@@ -37,7 +37,7 @@ BAD = [
 def road(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two expressways with their histories; one file has three lines that are no tuples."""
     folder = tmp_path_factory.mktemp("road")
-    traffic = crowd(3, cars=250, seconds=600) + corner_cases()
+    traffic = crowd(3, cars=330, xways=1, seconds=450) + corner_cases()
     xways = sorted({r.xway for r in traffic.reports})
     for xway in xways:
         lines = traffic.lines(xway)

@@ -58,7 +58,7 @@ def faults(verdict):
 
 
 def test_agrees_with_the_plain_rules(spark, tmp_path):
-    traffic = crowd(1, cars=400, seconds=900) + corner_cases()
+    traffic = crowd(1, seconds=1000) + corner_cases()
     xways = sorted({r.xway for r in traffic.reports})
     for xway in xways:
         write(tmp_path / f"xway-{xway}.csv", traffic.lines(xway))
