@@ -83,6 +83,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
+
 def _starts_spark(item: pytest.Item) -> bool:
     return _imports_processes(item) or item.nodeid.startswith(STARTS_SPARK)
 

@@ -137,7 +137,7 @@ def run(database, data, out, step=1.0, work=0.0, **options):
     ("traffic", "step"),
     [
         (crowd(1, cars=330, xways=1, seconds=450) + corner_cases(), 31),
-        (crowd(3, seconds=50), 1),
+        (crowd(3, seconds=80), 1),
         # Cars come twice within a batch.
         (crowd(4, cars=300, seconds=100), 23),
     ],
