@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _starts_spark(item):
             item.add_marker("process")
-            item.add_marker(pytest.mark.timeout(900))
+            item.add_marker(pytest.mark.timeout(0 if THOROUGH else 900))
         if "spark" in getattr(item, "fixturenames", ()) or _starts_spark(item):
             item.add_marker("spark")
         if item.nodeid.startswith(LEAVES_SOCKETS) or _imports_processes(item):
