@@ -29,6 +29,8 @@ from aurora.errors import AuroraError
 __all__ = ["Checkpoint", "identity", "locate_checkpoint", "scratch_folder"]
 
 OWNER = "network"
+# How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
+LAYOUT = 2
 # While it is there, the folder is being emptied: nothing else in it counts any more.
 DISCARDED = "discarded"
 LOCK = "lock"
@@ -107,6 +109,11 @@ class Checkpoint:
             raise AuroraError(
                 f"{self.folder} is the checkpoint of another network or run; "
                 "remove it or start over with --fresh"
+            )
+        if found.get("layout") != owner["layout"]:
+            raise AuroraError(
+                f"{self.folder} was written by another version of Aurora, whose state this one cannot read; "
+                "finish the run with that version, or start over with --fresh"
             )
         for what in ("source", "table", "sink"):
             was, now = found.get(what, {}), owner[what]
@@ -208,6 +215,7 @@ def identity(
 ) -> dict[str, Any]:
     """What must not change between a run and its continuation."""
     return {
+        "layout": LAYOUT,
         "network": _mark(plan.fingerprint().encode()),
         "table": {name: _table_mark(table) for name, table in tables.items()},
         "source": {name: source_identity(source) for name, source in sources.items()},

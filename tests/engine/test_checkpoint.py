@@ -1,5 +1,6 @@
 """A checkpoint is one run's, and a kill while it is begun, mended or removed costs nothing."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +179,17 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(desk: Path, fresh: bool) -
     with pytest.raises(AuroraError, match=r"^checkpoint: hdfs://host/x is not a local path"):
         bind(Settings(checkpoint="hdfs://host/x", fresh=fresh))
     assert files(desk) == before
+
+
+def test_state_of_another_version_is_refused(desk: Path) -> None:
+    with bind() as bound:
+        commit_all(bound, bound.commits())
+    (note,) = desk.glob(".*.checkpoint/network")
+    noted = json.loads(note.read_text())
+    del noted["layout"]
+    note.write_text(json.dumps(noted))
+    with pytest.raises(AuroraError, match=r"another version of Aurora.*--fresh"), bind():
+        pass
 
 
 def test_only_what_is_its_own_is_discarded(desk: Path) -> None:
