@@ -1,8 +1,8 @@
 """Keeps the collection of garbage cheap that Spark asks for after each task.
 
 It walks over every object that the worker's process holds, so it costs as much as there is loaded: with Numba, a
-quarter of the time of Linear Road's workers. What a task leaves behind in great number are modules and compiled kernels, which stay for the life of
-the process: they are set aside once, and no collection looks at them again.
+quarter of the time of Linear Road's workers. What a task leaves behind in great number are modules and compiled
+kernels, which stay for the life of the process: they are set aside once, and no collection looks at them again.
 """
 
 import gc
