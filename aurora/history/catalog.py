@@ -50,8 +50,9 @@ class Catalog:
         self._noticed = Noticed()
         # The parts of a network are called by threads of their own.
         self._noticing = threading.Lock()
-        # The moment at which the seconds of the run began, and the one of the last note.
-        self._began = self._saved = clock()
+        # The moment at which the seconds of the run began, and the one of the last note: the first batch is noted.
+        self._began = clock()
+        self._saved = -math.inf
 
     @property
     def troubles(self) -> list[str]:

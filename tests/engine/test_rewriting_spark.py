@@ -26,6 +26,8 @@ def go(
     with start_run(network(), sources, place, settings, seen.append, adviser=adviser) as run:
         for report in run.batches():
             if report.batch == until:
+                # So that no later batch is half begun when the run is stopped.
+                run.pause()
                 break
     return seen
 
