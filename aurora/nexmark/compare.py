@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aurora.errors import AuroraError
-from aurora.nexmark.check import Rules, check, contrast
+from aurora.nexmark.check import Rules, contrast, evaluate
 from aurora.nexmark.firehose import Settings
 from aurora.nexmark.firehose.folder import SUMMARY, generate
 from aurora.nexmark.rivals.measurement import Comparison, Measurement
@@ -88,14 +89,17 @@ def compare(
     same: dict[str, dict[str, bool]] = {}
     for number, query in enumerate(queries):
         folder = out / "results" / query
-        found: dict[str, Timing] = {}
-        for system in systems:
-            job = Job(query, data, folder / system.name, Rules(lateness=LATENESS), cores)
-            measured, timing = _measured(system, job, summary["events"], repeat, step)
-            measurements.append(measured)
-            if timing is not None:
-                found[system.name] = timing
-        latest = measurements[-len(systems) :]
+        jobs = [Job(query, data, folder / system.name, Rules(lateness=LATENESS), cores) for system in systems]
+        taken = [
+            _measured(system, job, summary["events"], repeat, step)
+            for system, job in zip(systems, jobs, strict=True)
+        ]
+        found = {measured.system: timing for measured, timing in taken if timing is not None}
+        latest = [measured for measured, _ in taken]
+        if found:
+            step(f"{query}: checking")
+            latest = _checked(latest, found, jobs[0])
+        measurements += latest
         same[query] = _same(query, found, latest)
         for measured in latest:
             if measured.verdict != "differs":
@@ -112,7 +116,7 @@ def compare(
 def _measured(
     system: System, job: Job, events: int, repeat: int, step: Callable[[str], None]
 ) -> tuple[Measurement, Timing | None]:
-    """The run with the median time, checked."""
+    """The run with the median time, not yet checked."""
     query, name = job.query, system.name
     if query in system.impossible:
         step(f"{query} on {name}: impossible")
@@ -125,23 +129,32 @@ def _measured(
             timings.append(system.run(job))
         except AuroraError as fault:
             return Measurement(query, name, events, "failed", note=str(fault)), None
-    last = timings[-1]
     middle = sorted(timings, key=lambda timing: timing.job)[(repeat - 1) // 2]
-    rules = job.rules
-    settings = {"dollars_to_euros": rules.dollars_to_euros, "lateness": rules.lateness}
-    agreement = check(query, job.data, last.results, rules.profile, settings, exact=False)
     measured = Measurement(
         query,
         name,
         events,
-        "agrees" if agreement.agrees else "differs",
+        "unchecked",
         middle.job,
         middle.whole,
-        agreement.found,
-        "" if agreement.agrees else str(agreement),
-        tuple(timing.job for timing in timings),
+        runs=tuple(timing.job for timing in timings),
     )
-    return measured, last
+    return measured, timings[-1]
+
+
+def _checked(measured: Sequence[Measurement], found: dict[str, Timing], job: Job) -> list[Measurement]:
+    """Each with what the check says of its result: the query is evaluated once for all systems."""
+    rules = job.rules
+    settings = {"dollars_to_euros": rules.dollars_to_euros, "lateness": rules.lateness}
+    checked: list[Measurement] = []
+    with evaluate(job.query, job.data, rules.profile, settings) as held_against:
+        for each in measured:
+            if each.system in found:
+                agreement = held_against(found[each.system].results, False)
+                verdict, note = ("agrees", "") if agreement.agrees else ("differs", str(agreement))
+                each = replace(each, verdict=verdict, rows=agreement.found, note=note)
+            checked.append(each)
+    return checked
 
 
 def _same(query: str, found: dict[str, Timing], measured: Sequence[Measurement]) -> dict[str, bool]:

@@ -1,6 +1,6 @@
 """A result held against the independent evaluation of its query, or against another system's."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from aurora.nexmark.check.events import load
 from aurora.nexmark.check.rows import compare, read_rows
 from aurora.nexmark.check.rules import Rules
 
-__all__ = ["check", "contrast"]
+__all__ = ["check", "contrast", "evaluate"]
 
 
 def check(
@@ -33,25 +33,37 @@ def check(
     With `exact` the result is one in the format of this suite. Without it, it may be the files of another system:
     in no order, with times in any form.
     """
+    with evaluate(query, data, profile, settings) as held_against:
+        return held_against(result, exact)
+
+
+@contextmanager
+def evaluate(
+    query: str, data: Path, profile: str = "standard", settings: Mapping[str, Any] | None = None
+) -> Iterator[Callable[[Path | Sequence[Path], bool], Agreement]]:
+    """The query, evaluated once: gives what `check` does with each result that it is called with."""
     answer, rules = answer_of(query), Rules(profile, **(settings or {}))
+    fields = answer.fields if answer.totals is None else answer.totals.fields
     with _base() as base:
-        answer = _read(base, "found", result, answer, rules, exact)
         load(base, data, rules, answer.reads, ordered=answer.ordered)
         # The order in which missing rows are shown, where the query has no order of its own.
-        order = answer.order or [
-            name for name, kind in answer.fields.items() if kind == "time" and answer.ordered
-        ]
+        order = answer.order or [name for name, kind in fields.items() if kind == "time" and answer.ordered]
         numbered = f"row_number() OVER ({'ORDER BY ' + ', '.join(order) if order else ''})"
         base.execute(
-            f"CREATE TABLE expected AS SELECT {numbered} AS line, {', '.join(answer.fields)} FROM ({answer.sql(rules)})"
+            f"CREATE TABLE expected AS SELECT {numbered} AS line, {', '.join(fields)} FROM ({answer.sql(rules)})"
         )
-        agreement = compare(base, query, answer, "expected", "found", sequence=exact)
         counts = base.execute(
             "SELECT count(*) FILTER (late), count(*) FILTER (NOT whole) FROM arrived"
         ).fetchall()
         late, malformed = counts[0]
         note = "" if answer.totals is None else answer.totals.note
-        return replace(agreement, late=late, malformed=malformed, note=note)
+
+        def hold_against(result: Path | Sequence[Path], exact: bool) -> Agreement:
+            comparable = _read(base, "found", result, answer, rules, exact)
+            agreement = compare(base, query, comparable, "expected", "found", sequence=exact)
+            return replace(agreement, late=late, malformed=malformed, note=note)
+
+        yield hold_against
 
 
 def contrast(query: str, first: Path | Sequence[Path], second: Path | Sequence[Path]) -> Agreement:
@@ -81,7 +93,7 @@ def _read(
     good, names = f"raw IS NULL AND {totals.good}", ", ".join(totals.fields)
     bad = ", ".join(f"NULL AS {name}" for name in totals.fields)
     base.execute(f"""
-        CREATE TABLE {table} AS
+        CREATE OR REPLACE TABLE {table} AS
         WITH rows AS (SELECT * FROM {each} WHERE {good}), totals AS ({totals.select})
         SELECT row_number() OVER (ORDER BY {names}) AS line, {names}, NULL::VARCHAR AS raw FROM totals
         UNION ALL

@@ -46,7 +46,7 @@ def read_rows(
     # A system that finds nothing may write no file at all.
     lines = lines if files else "(SELECT NULL::JSON AS json WHERE false)"
     base.execute(f"""
-        CREATE TABLE {table} AS
+        CREATE OR REPLACE TABLE {table} AS
         SELECT line, {", ".join(fields)}, CASE WHEN {whole} THEN NULL ELSE coalesce(json::VARCHAR, 'no JSON') END AS raw
         FROM (
             SELECT row_number() OVER () AS line, json, {columns}
@@ -78,12 +78,12 @@ def compare(
         columns = ", ".join(["line", *reals, *(f"{key} AS {name}" for name, key in keys.items())])
         turns = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join([*reals, 'line'])}"
         base.execute(f"""
-            CREATE TABLE {table}_numbered AS
+            CREATE OR REPLACE TABLE {table}_numbered AS
             SELECT *, row_number() OVER ({turns}) AS nth FROM (SELECT {columns} FROM {table} {readable})
         """)
     partner = " AND ".join(f"e.{name} = f.{name}" for name in [*keys, "nth"])
     base.execute(f"""
-        CREATE TABLE unlike AS
+        CREATE OR REPLACE TABLE unlike AS
         SELECT e.line AS e_line, f.line AS f_line
         FROM {expected}_numbered AS e FULL JOIN {found}_numbered AS f ON {partner}
         WHERE e.line IS NULL OR f.line IS NULL{_apart(reals)}

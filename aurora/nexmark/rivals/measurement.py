@@ -25,7 +25,7 @@ class Measurement:
     query: str
     system: str
     events: int
-    # agrees or differs (from the check), impossible, or failed.
+    # agrees or differs (from the check; unchecked before it), impossible, or failed.
     verdict: str
     job_s: float | None = None
     whole_s: float | None = None
