@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 from pyspark.sql import SparkSession
 
-from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
+from aurora.engine.spark.session import INTERPRETED, LIGHT_JAVA, own_session, spark_session
 from tests.engine.mosquitto_broker import WORDS as MOSQUITTO_WORDS
 from tests.engine.postgres_server import WORDS as POSTGRES_WORDS
 from tests.order import arrange
@@ -36,13 +36,9 @@ STARTS_SPARK = (
 LEAVES_SOCKETS = "tests/engine/test_source_spool.py"
 
 
-# Frames of a few rows: Spark takes longer to write and to compile code for them than to go through them without.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Frames are interpreted; the networks that run beside them have sessions of their own, as ever."""
+    """Frames of a few rows are interpreted, as networks are, which have sessions of their own."""
     with pytest.MonkeyPatch.context() as patch:
         # Spark's Python processes have the environment that Java is started with.
         for name, value in {**POSTGRES_WORDS, **MOSQUITTO_WORDS}.items():

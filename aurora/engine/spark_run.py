@@ -33,6 +33,7 @@ from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
+    INTERPRETED,
     LIGHT_JAVA,
     NETWORK_POOL,
     SHARED_SLOTS,
@@ -82,7 +83,8 @@ def start_run(
     with ExitStack() as held:
         bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
         java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
-        spark = own_session(spark_session(f"aurora {network.name}", settings.master, java, settings.log))
+        started = spark_session(f"aurora {network.name}", settings.master, java, settings.log)
+        spark = own_session(started, INTERPRETED)
         advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
         bound = replace(bound, zone=min(bound.zone, zone))
         run = SparkRun(spark, bound, settings, watch, pool, advises)

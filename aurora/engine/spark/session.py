@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pyspark import SparkContext
@@ -19,6 +19,7 @@ from aurora.engine.spark.master import check_master, check_reachable, same_maste
 from aurora.errors import AuroraError
 
 __all__ = [
+    "INTERPRETED",
     "LIGHT_JAVA",
     "NETWORK_POOL",
     "QUERY_POOL",
@@ -54,6 +55,9 @@ SESSION = {
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
+# For networks alone: a batch is a few long rows in Spark's eyes, and to write and compile code for them takes longer
+# than to go through them.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 # What a query with state cannot do without.
 STATE = (
     "spark.sql.streaming.stateStore.providerClass",
@@ -115,10 +119,11 @@ def spark_session(
     return own_session(SparkSession._instantiatedSession or SparkSession(context))
 
 
-def own_session(beside: SparkSession) -> SparkSession:
-    """A new session beside another one of the same Spark: its settings are its own."""
+def own_session(beside: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A new session beside another one of the same Spark: its settings are its own, these among them."""
     session = beside.newSession()
-    for key, value in {**SESSION, "spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}.items():
+    cores = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}
+    for key, value in {**SESSION, **cores, **(settings or {})}.items():
         session.conf.set(key, value)
     return session
 
