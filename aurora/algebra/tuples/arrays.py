@@ -1,5 +1,7 @@
 """Algorithms on arrays that the boxes share: codes of equal rows, runs of equal values, ranges of positions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,8 +13,10 @@ __all__ = [
     "encode",
     "expand",
     "find_runs",
+    "find_starts",
     "first_not_before",
     "first_places",
+    "number_rows",
     "same_rows",
     "stable_order",
     "starts_of",
@@ -38,6 +42,18 @@ def encode(columns: list[pa.Array]) -> Ints:
             codes = mixed.dictionary_encode().indices.to_numpy().astype(np.int64)
     assert codes is not None
     return codes
+
+
+def number_rows(columns: list[pa.Array]) -> Ints:
+    """Equal numbers for equal rows. Where whole numbers fit into one, they ascend like the rows.
+
+    >>> number_rows([pa.array([2, 1, 2]), pa.array([0, 7, 0])]).tolist()
+    [8, 7, 8]
+    >>> number_rows([pa.array(["b", "a", "b"])]).tolist()
+    [0, 1, 0]
+    """
+    packed, done = pack(columns)
+    return packed if packed is not None and done == len(columns) else encode(columns)
 
 
 def first_places(codes: Ints) -> Ints:
@@ -93,14 +109,21 @@ def value_order(groups: Ints, values: Values) -> Ints:
 
 def find_runs(*sorted_columns: Values) -> tuple[Ints, Ints]:
     """Where each run of equal rows starts, and for each row the number of its run."""
-    count = len(sorted_columns[0])
-    if count == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    changed = np.zeros(count, bool)
-    changed[0] = True
+    changed = _find_changes(sorted_columns)
+    return np.flatnonzero(changed), np.cumsum(changed) - 1
+
+
+def find_starts(*sorted_columns: Values) -> Ints:
+    """Where each run of equal rows starts."""
+    return np.flatnonzero(_find_changes(sorted_columns))
+
+
+def _find_changes(sorted_columns: Sequence[Values]) -> Mask:
+    changed = np.zeros(len(sorted_columns[0]), bool)
+    changed[:1] = True
     for column in sorted_columns:
         changed[1:] |= column[1:] != column[:-1]
-    return np.flatnonzero(changed), np.cumsum(changed) - 1
+    return changed
 
 
 def starts_of(sorted_groups: Ints) -> Ints:

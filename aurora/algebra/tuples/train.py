@@ -118,33 +118,34 @@ class Train:
             return self
         ascending = _ascending(self.keys)
         order = np.arange(len(self)) if ascending else _by_keys(self.keys)
-        keys = self.keys[:, order]
+        keys = self.keys if ascending else self.keys[:, order]
         same = (keys[:, 1:] == keys[:, :-1]).all(axis=0)
-        if same.any():
-            self._by_content(order, same)
-        elif ascending:
-            return self
-        return self.take(order)
+        moved = self._by_content(order, same, ascending) if same.any() else False
+        return self if ascending and not moved else self.take(order)
 
-    def _by_content(self, order: Ints, same: Mask) -> None:
-        """Rearranges `order` where neighbours are the `same` by key."""
+    def _by_content(self, order: Ints, same: Mask, ascending: bool) -> bool:
+        """Rearranges `order` where neighbours are the `same` by key; whether anything moved."""
         places, run = _tied(same)
         those = order[places]
-        fields = (flat for column in self.rows.take(pa.array(those)).columns for flat in _flat(column))
+        tied = self.rows if ascending and len(those) == len(self) else self.rows.take(pa.array(those))
+        fields = (flat for column in tied.columns for flat in _flat(column))
         columns = [pa.array(run), *fields, pa.array(self.arrived[those])]
         packed, _ = pack(columns)
         if packed is not None:
+            if (packed[1:] > packed[:-1]).all():
+                return False
             sorted_places = np.argsort(packed, kind="stable")
             ranked = packed[sorted_places]
             if (ranked[1:] != ranked[:-1]).all():
                 order[places] = those[sorted_places]
-                return
+                return True
         names = [str(i) for i in range(len(columns))]
         sorted_places = pc.sort_indices(
             pa.RecordBatch.from_arrays(columns, names=names),
             sort_keys=[(name, "ascending") for name in names],
         )
         order[places] = those[sorted_places.to_numpy()]
+        return True
 
     def pack(self) -> pa.RecordBatch:
         """One Arrow batch, hidden fields behind the others: how a train is stored and sent."""

@@ -15,7 +15,7 @@ from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import from_values, least, order_codes, to_values
 from aurora.algebra.state.log import Log
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import encode, find_runs, stable_order, value_order
+from aurora.algebra.tuples.arrays import expand, find_starts, number_rows, value_order
 from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, brought_forth
 
@@ -65,17 +65,20 @@ def _sum_up_arrivals(box: "Aggregate", train: Train, clock: Progress, turn: Turn
 
 
 def _sum_up(box: "Aggregate", rows: pa.RecordBatch) -> pa.RecordBatch:
-    """One row for each pane and group, by pane."""
+    """One row for each pane and group, by pane; where the numbers of `number_rows` ascend, then by group."""
     panes, arrived, keys, columns = _take_apart(box, rows)
-    code = encode([pa.array(panes), *keys])
-    order = stable_order(code)
-    starts, _ = find_runs(code[order])
-    first = order[starts]
-    if len(starts) < len(order):
+    number = number_rows([rows.column(PANE), *keys])
+    if (number[1:] < number[:-1]).any():
+        order = np.argsort(number, kind="stable")
+        number, panes, arrived = number[order], panes[order], arrived[order]
         places = pa.array(order)
-        columns = box.reducer.combine([column.take(places) for column in columns], starts)
-        arrived = np.minimum.reduceat(arrived[order], starts)
-        panes, keys = panes[first], [key.take(pa.array(first)) for key in keys]
+        keys, columns = ([each.take(places) for each in some] for some in (keys, columns))
+    starts = find_starts(number)
+    if len(starts) < len(number):
+        columns = box.reducer.combine(columns, starts)
+        panes, arrived = panes[starts], np.minimum.reduceat(arrived, starts)
+        places = pa.array(starts)
+        keys = [key.take(places) for key in keys]
     whole = _batch(panes, arrived, keys, columns)
     if len(panes) and (panes[1:] < panes[:-1]).any():
         whole = whole.take(pa.array(np.argsort(panes, kind="stable")))
@@ -91,29 +94,63 @@ def _join(box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress) ->
 def _close(
     box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress, depth: int, end: bool
 ) -> Iterator[Train]:
-    """The windows that end between the two values of the clock, or at all."""
+    """The windows that end between the two values of the clock, or at all, by window and group.
+
+    The parts are sorted already, which a merging sort makes use of: little is left to do at the moment that all wait
+    for.
+    """
     for rows in _in_slices(parts, box.order.group_by):
         panes, arrived, keys, columns = _take_apart(box, rows)
-        nobody = np.zeros(len(panes), np.int64)
-        reached = None if end else _bounds(clock.after)
-        row, start = box.windows.between(panes, nobody, nobody, _bounds(clock.before), reached)
+        row, window, starts = _find_windows(box, panes, clock, end)
         if len(row) == 0:
             continue
-        group = encode(keys)[row] if keys else nobody[row]
-        order = value_order(group, start)
-        row, start, group = row[order], start[order], group[order]
-        begins, _ = find_runs(group, start)
+        group = number_rows(keys) if keys else np.zeros(len(panes), np.int64)
+        row, window, begins = _by_window(row, window, group)
         columns = box.reducer.combine([column.take(pa.array(row)) for column in columns], begins)
-        first, window = pa.array(row[begins]), start[begins]
+        first, window = pa.array(row[begins]), window[begins]
         fields = [
             *(key.take(first) for key in keys),
-            from_values(window, box.order.type(box.input)),
+            from_values(starts[window], box.order.type(box.input)),
             *box.reducer.finish(columns, len(begins)),
         ]
         made = pa.RecordBatch.from_arrays(fields, schema=box.outputs["1"].arrow())
-        causes = _find_causes(window, box.windows.size, clock, depth)
-        lines = np.concatenate([causes, order_codes(window)[None]])
-        yield Train(made, np.minimum.reduceat(arrived[row], begins), lines)
+        causes = _find_causes(starts, box.windows.size, clock, depth)
+        lines = np.concatenate([causes, order_codes(starts)[None]])
+        yield Train(made, np.minimum.reduceat(arrived[row], begins), lines[:, window])
+
+
+def _by_window(row: Ints, window: Ints, group: Ints) -> tuple[Ints, Ints, Ints]:
+    """The pairs by window, then group, and where those of each window and group begin."""
+    if len(row) == len(group) and not window.any():
+        # Each row in the one window that there is, as a rule: a sort of the groups is all.
+        order = np.argsort(group, kind="stable")
+        begins = find_starts(group[order])
+        return order, window, begins
+    own = group[row]
+    order = value_order(window, own)
+    window = window[order]
+    begins = find_starts(window, own[order])
+    return row[order], window, begins
+
+
+def _find_windows(box: "Aggregate", panes: Values, clock: Progress, end: bool) -> tuple[Ints, Ints, Values]:
+    """Pairs of a row and the number of a window that closes and holds its pane; and the starts of these windows."""
+    begins = find_starts(panes)
+    ends = np.append(begins[1:], len(panes))
+    # Rows are many, panes are few.
+    distinct, pane = np.unique(panes[begins], return_inverse=True)
+    nobody = np.zeros(len(distinct), np.int64)
+    reached = None if end else _bounds(clock.after)
+    held, start = box.windows.between(distinct, nobody, nobody, _bounds(clock.before), reached)
+    starts, window = np.unique(start, return_inverse=True)
+    if len(starts) == 1 and len(held) == len(distinct):
+        return np.arange(len(panes)), np.zeros(len(panes), np.int64), starts
+    by_pane = np.argsort(pane, kind="stable")
+    low, high = (np.searchsorted(pane[by_pane], held, side=side) for side in ("left", "right"))
+    run, pair = expand(low, high)
+    run = by_pane[run]
+    row, owner = expand(begins[run], ends[run])
+    return row, window[pair[owner]], starts
 
 
 def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints:
