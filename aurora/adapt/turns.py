@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from aurora.network.qos import Graph
 
-__all__ = ["Standing", "must_hold"]
+__all__ = ["Standing", "find_gathering", "must_hold"]
 
 # The later part is held when the rows of an urgent output take this share of its good zone, and goes on at that one.
 TIGHT, EASY = 0.4, 0.25
+# While the urgent part uses up no more than this of its good zone, nothing gathers for the later one. Where it is
+# tight, trains gather for this share of the shortest good zone of the later part, or for so many seconds.
+FREE, GATHER, GATHER_MOST = 0.1, 0.25, 5.0
 
 
 @dataclass(frozen=True)
@@ -47,3 +50,16 @@ def must_hold(held: bool, urgent: Sequence[Standing], later: Sequence[Standing])
         return False
     step = min(one.graph.good_until for one in urgent)
     return sum(one.loss(step) for one in urgent) >= sum(one.loss(step) for one in later)
+
+
+def find_gathering(pressed: float, zone: float) -> float:
+    """For how many seconds trains gather at the arcs before the later part takes them, whose good zone ends at `zone`.
+
+    Each of its batches costs a trip, which the urgent part pays for: the more of its own good zone that uses up as a
+    rule, the fewer trips there are.
+
+    >>> [round(find_gathering(pressed, 30.0), 3) for pressed in (0.05, 0.25, 0.4, 2.0)], find_gathering(1.0, 8.0)
+    ([0.0, 2.5, 5.0, 5.0], 2.0)
+    """
+    share = (pressed - FREE) / (TIGHT - FREE)
+    return min(GATHER * zone, GATHER_MOST) * min(max(share, 0.0), 1.0)

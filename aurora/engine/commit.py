@@ -6,6 +6,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,15 @@ from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
 from aurora.engine.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK, rejects_train
-from aurora.engine.sinks.sink import Sink, StagingSink, deliver_train, publish, sink_key, take_refused
+from aurora.engine.sinks.sink import (
+    Sink,
+    StagingSink,
+    deliver_train,
+    publish,
+    sink_key,
+    syncs_aside,
+    take_refused,
+)
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
 from aurora.engine.unloading import sort_wagons, unload_trains
@@ -143,15 +152,29 @@ class Commits:
                 key = sink_key(name, sink)
                 totals.notes[key] = sink.take(batch, [part["part"] for part in parts], totals.notes[key])
                 written[key] = sink
-        for key, sink in written.items():
-            with _told(key, sink):
-                sink.sync()
+        _sync(written)
         return rows, arrived
 
     def finish(self) -> None:
         """Behind the last batch, whether the input has ended or not."""
         for sink in self._sinks.values():
             sink.finish()
+
+
+def _sync(written: Mapping[str, Sink]) -> None:
+    """All that was written is on the disk. Each file waits for the disk alone, so they wait together."""
+
+    def sync(key: str) -> None:
+        with _told(key, written[key]):
+            written[key].sync()
+
+    aside = [key for key, sink in written.items() if syncs_aside(sink)]
+    if len(aside) > 1:
+        with ThreadPoolExecutor(len(aside)) as pool:
+            for _ in pool.map(sync, aside):
+                pass
+    for key in [key for key in written if len(aside) < 2 or key not in aside]:
+        sync(key)
 
 
 def _parts_by_output(by_lane: dict[int, list[Any]]) -> dict[str, list[dict[str, Any]]]:

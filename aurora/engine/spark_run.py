@@ -240,6 +240,18 @@ class SparkRun:
             if held != self._controls.held and self.state != "stopped":
                 self._order(replace(self._controls, held=held))
 
+    def hold_if_free(self, held: bool) -> bool:
+        """The same from within a batch, before the next one is made. Gives whether it is so now."""
+        return self._order_if_free(held=held)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a batch is under way."""
+        try:
+            return self._active() and bool(self._query is not None and self._query.status["isDataAvailable"])
+        except (Py4JError, OSError):
+            return False
+
     def set_drops(self, drops: tuple[Drop, ...]) -> bool:
         """From the next batch on these drop boxes shed load. Gives whether they were set."""
         return self._order_if_free(drops=drops)

@@ -63,7 +63,8 @@ class Deferred:
         )
         self.failed = threading.Event()
         self._clock, self._watch = clock, watch
-        self._held = False
+        # Its trains gather for so many seconds before it makes a batch of them.
+        self.gathering = 0.0
         # When the last batch ended, and how late its last row was, in seconds.
         self._last = clock(), 0.0
         chosen = {name: sinks[name] for name in self.sinks}
@@ -91,6 +92,9 @@ class Deferred:
         self._last = self._clock(), min(delays, default=1000 * self._last[1]) / 1000
         if self._watch is not None:
             self._watch(report)
+        if self.find_age() < self.gathering:
+            # At once: a moment later it has begun the next one, with the little that came meanwhile.
+            self._run.hold_if_free(True)
 
     def find_age(self) -> float:
         """For how long what waits at the arcs has been under way, about, in seconds."""
@@ -99,13 +103,11 @@ class Deferred:
 
     @property
     def held(self) -> bool:
-        return self._held
+        return self._run.controls.held
 
     def hold(self, held: bool) -> None:
         """From its next batch on its trains wait, or go on. Does not wait for the batch under way."""
-        if held != self._held and self._run.state != "stopped":
-            self._held = held
-            self._run.hold(held)
+        self._run.hold(held)
 
     def discarded(self) -> Mapping[str, Mapping[str, int]]:
         return self._run.totals.discarded
@@ -127,6 +129,7 @@ class Deferred:
 
     def wait(self, stop: Stop | None = None) -> Result:
         """Until it has worked through points that have ended."""
+        self.gathering = 0.0
         self.hold(False)
         return self._run.wait(stop)
 

@@ -2,15 +2,17 @@
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
 
 from aurora.adapt.deferral import ARC, Split
-from aurora.adapt.turns import Standing, must_hold
+from aurora.adapt.turns import Standing, find_gathering, must_hold
+from aurora.engine.pacing import RECENT
 from aurora.engine.spark_run import Result, SparkRun, Stop
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError
@@ -26,6 +28,10 @@ TICK = 0.25
 IDLE = 1.0
 # Rows wait at the inputs if they are more than this share of what a batch took.
 BEHIND = 0.1
+# A batch of the urgent part is long when it takes so many times as long as the median of those before.
+LONG = 1.5
+# After so many seconds, half of how pressed it was is forgotten.
+HALF_LIFE = 5.0
 # So many times the longest train may wait at the arcs; then the urgent part waits as well.
 BOUND = 32
 
@@ -52,13 +58,21 @@ class Turns:
         self._behind = False
         self.later_zone = find_zone(output.qos for output in split.later.outputs.values())
         self._reported = self._took = 0.0
+        # What its last batches took, in seconds.
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        # How much of its good zone the urgent part uses up as a rule.
+        self._pressed = 0.0
         self.paused = False
 
     def note(self, report: BatchReport) -> None:
         """A batch of the urgent part is done: what is late at any of its ends, the arcs among them, is late at all."""
         now = self._clock()
         self._took, self._reported = now - self._reported if self._reported else 0.0, now
+        if report.work.before is not None:
+            self._recent.append(report.work.before)
         self._late = find_late(report)
+        pressed = max((Standing(graph, self._late).pressed for graph in self._urgent), default=0.0)
+        self._pressed += (min(pressed, 1.0) - self._pressed) * (1 - 0.5 ** (self._took / HALF_LIFE))
         left = [read.waiting or 0 for read in report.work.inputs.values()]
         self._behind = sum(left) > BEHIND * max(report.work.rows, 1)
 
@@ -68,12 +82,23 @@ class Turns:
         if self.paused:
             deferred.hold(True)
             return
+        since = self._clock() - self._reported
+        at_work = main.at_work
         # Without a batch for a while there is nothing to do that would be urgent.
-        idle = self._clock() - self._reported > max(2 * self._took, IDLE)
+        idle = not at_work and since > max(2 * self._took, IDLE)
+        # What came while a long batch is under way has waited for as long, and nobody has counted it yet.
+        under_way = since if at_work and self._reported else 0.0
         age = deferred.find_age() if waiting else 0.0
-        urgent = [Standing(graph, self._late) for graph in self._urgent]
+        urgent = [Standing(graph, max(self._late, under_way)) for graph in self._urgent]
         later = [Standing(graph, age) for graph in self._later]
-        deferred.hold(not idle and self._behind and must_hold(deferred.held, urgent, later))
+        pressed = (self._behind or self._is_long(under_way)) and must_hold(deferred.held, urgent, later)
+        full = waiting > self._bound / 4
+        deferred.gathering = 0.0 if idle or full else find_gathering(self._pressed, self.later_zone)
+        deferred.hold(not idle and (pressed or age < deferred.gathering))
+
+    def _is_long(self, seconds: float) -> bool:
+        """Whether a batch that has been under way for so long takes longer than one does as a rule."""
+        return bool(self._recent) and seconds > LONG * median(self._recent)
 
 
 def _find_graphs(network: Network) -> list[Graph]:
@@ -96,8 +121,9 @@ class Parts:
         self.deferred = deferred
         self._turns = turns
         self._over = threading.Event()
+        self._ticking = threading.Thread(target=self._tick, name="turns", daemon=True)
         if deferred is not None:
-            threading.Thread(target=self._tick, name="turns", daemon=True).start()
+            self._ticking.start()
 
     def _tick(self) -> None:
         assert self.deferred is not None and self._turns is not None
@@ -114,6 +140,8 @@ class Parts:
         """Until what waits at the arcs, which have ended, is worked through."""
         if self.deferred is not None:
             self._over.set()
+            # Its last word is that nothing waits any more.
+            self._ticking.join()
             self.deferred.wait(stop)
 
     def stop(self, end: Callable[[], None]) -> Result:

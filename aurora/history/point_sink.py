@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 
+from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import sync_file, sync_folder
 from aurora.engine.sinks.sink import Note
@@ -38,6 +39,7 @@ class PointSink:
     # Called when something new can be read, with the log's folder.
     told: Callable[[str], None] | None = None
     numbered: ClassVar[bool] = True
+    aside: ClassVar[bool] = True
 
     @property
     def place(self) -> str:
@@ -173,7 +175,8 @@ class PointSink:
 
     def publish(self, note: Note) -> None:
         """The batch counts: what it brought may be read."""
-        Published(**note).write(self.folder)
+        # What follows an arc begins behind this: a run that goes on publishes it anew from its own note.
+        Published(**note).write(self.folder, durable=not self.point.name.startswith(ARC))
         if self.told is not None:
             self.told(self.folder)
 

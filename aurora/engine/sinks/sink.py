@@ -19,6 +19,7 @@ __all__ = [
     "publish",
     "sink_key",
     "stage_train",
+    "syncs_aside",
     "take_refused",
 ]
 
@@ -88,6 +89,11 @@ class StagingSink(Sink, Protocol):
 def is_shared(sink: Sink) -> bool:
     """Whether others may write to the same place: only what says so."""
     return bool(getattr(sink, "shared", False))
+
+
+def syncs_aside(sink: Sink) -> bool:
+    """Whether another thread may make sure that its rows survive a power cut, while others do so with theirs."""
+    return bool(getattr(sink, "aside", False))
 
 
 def deliver_train(sink: Sink, batch: int, train: Train, note: Note) -> Note:

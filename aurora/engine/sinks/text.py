@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ class TextSink:
     header: bytes = b""
     in_tasks: bool = False
     shared: bool = False
+    aside: ClassVar[bool] = True
 
     @property
     def place(self) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.fault_notes import note_fault
-from aurora.engine.pacing import Trip, train_length
+from aurora.engine.pacing import RECENT, Trip, train_length
 from aurora.engine.spark.garbage import set_loaded_aside
 from aurora.engine.spark.parcel import Parcel
 from aurora.errors import AuroraError
@@ -78,6 +78,7 @@ class Admission:
             "length": 0,
             "rows": 0,
             "took": None,
+            "recent": [],
             "waiting": {},
             "controls": Controls().to_json(),
             **({} if self.mark is None else {"mark": self.mark}),
@@ -103,7 +104,8 @@ class Admission:
         if start["end"] or (held and not first):
             return start
         live = self.live
-        length = self._length(start, controls, took, live)
+        recent = _add_trip(start, took)
+        length = self._length(start, controls, took, live, recent)
         places = start["inputs"] if held else self._advance(start["inputs"], length, limits or {})
         end = not held and all(source.finished(places[name]) for name, source in self.sources.items())
         tick = live and limits is None and self.has_timeouts and wall - start["wall"] >= TICK
@@ -122,6 +124,7 @@ class Admission:
             "length": length,
             "rows": rows,
             "took": took,
+            "recent": recent,
             "waiting": self._waiting(places),
             "controls": controls.to_json(),
             **({} if self.mark is None else {"mark": self.mark}),
@@ -152,14 +155,28 @@ class Admission:
 
         return {name: rows_waiting(source, places[name]) for name, source in self.sources.items()}
 
-    def _length(self, start: dict[str, Any], controls: Controls, took: int | None, live: bool) -> int:
+    def _length(
+        self,
+        start: dict[str, Any],
+        controls: Controls,
+        took: int | None,
+        live: bool,
+        recent: list[tuple[int, int]],
+    ) -> int:
         if controls.rows is not None:
             return min(controls.rows, self.rows)
         target = self.target or (min(LIVE_TARGET, self.longest or LIVE_TARGET) if live else None)
         if target is None:
             return self.rows
         last = Trip(start["length"], start["rows"], took) if start["length"] else None
-        return train_length(last, target, self.rows, live, self.longest if live else None)
+        return train_length(last, target, self.rows, live, self.longest if live else None, recent)
+
+
+def _add_trip(start: dict[str, Any], took: int | None) -> list[tuple[int, int]]:
+    """The rows and milliseconds of the last few batches, with the one that has just ended."""
+    # An offset of an earlier version says nothing of them.
+    known: list[tuple[int, int]] = start.get("recent", [])
+    return known if took is None or not start["rows"] else [*known, (start["rows"], took)][-RECENT:]
 
 
 @dataclass(frozen=True)
