@@ -114,7 +114,7 @@ class Averages:
         return Figures(
             {
                 name: BoxFigures(
-                    sums.seconds / sums.timed,
+                    own.growing * sums.seconds / sums.timed,
                     {port: given / sums.taken for port, given in sums.given.items()},
                     rates.get(BOX + name, 0.0),
                 )
@@ -124,7 +124,7 @@ class Averages:
             {
                 name: InputFigures(
                     rates.get(INPUT + name, 0.0),
-                    sums.seconds / sums.timed if sums.timed else 0.0,
+                    own.growing * sums.seconds / sums.timed if sums.timed else 0.0,
                     self.waiting.get(name),
                     self.growth.get(name, 0.0),
                     name in live,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from aurora.adapt.figures import Figures, find_capacity, longest_batch
 from aurora.adapt.flows import find_flows
 from aurora.adapt.shedding import Shedding, find_cuts, plan_shedding
-from aurora.engine.pacing import LEAST
+from aurora.engine.pacing import find_least
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
@@ -119,7 +119,7 @@ def plan_capacity(
     row_cost = sum(need.cores for need in needs) / whole
     longest = longest_batch(find_zone(output.qos for output in network.outputs.values()))
     # Batches as long as they may be, in seconds or in rows, but no shorter than the trip is worth.
-    batches = max(min(1 / longest, whole / LEAST), whole / figures.most)
+    batches = max(min(1 / longest, whole / find_least(figures.fixed, row_cost)), whole / figures.most)
     needs.append(Need("each batch", "", batches, figures.fixed))
     available = cores * headroom
     most = find_capacity(figures.fixed, row_cost, available, longest, figures.most)

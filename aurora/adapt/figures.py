@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from aurora.engine.pacing import LEAST, find_longest
+from aurora.engine.pacing import find_least, find_longest
 
 __all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "longest_batch"]
 
@@ -15,8 +15,8 @@ LONGEST = 4.0
 
 @dataclass(frozen=True)
 class BoxFigures:
-    """`cost`: seconds of one core for each tuple taken; `selectivity`: tuples given at each port for each tuple taken;
-    `rate`: tuples taken a second; `waiting`: tuples that wait in front of it."""
+    """`cost`: seconds of one core for each further tuple taken; `selectivity`: tuples given at each port for each one
+    taken; `rate`: tuples taken a second; `waiting`: tuples that wait in front of it."""
 
     cost: float
     selectivity: Mapping[str, float]
@@ -30,7 +30,7 @@ class BoxFigures:
 
 @dataclass(frozen=True)
 class InputFigures:
-    """`rate`: rows read a second; `cost`: seconds of one core to read a row.
+    """`rate`: rows read a second; `cost`: seconds of one core to read a further row.
 
     `waiting` are the rows that have come and are not read yet, None where nobody knows; `growth` is by how many they
     become more in a second. Only a `live` input falls behind: a stored file waits.
@@ -107,10 +107,10 @@ def find_capacity(fixed: float, per_row: float, cores: float, longest: float, mo
     that is worth its trip.
 
     >>> [round(find_capacity(0.4, 1e-6, 1, *limits)) for limits in ((4.0, 1e9), (4.0, 100_000), (0.1, 1e9))]
-    [900000, 200000, 24390]
+    [900000, 200000, 500000]
     """
     if per_row <= 0:
         return math.inf
     by_time = (cores - fixed / longest) / per_row
-    shortest = cores / (per_row + fixed / LEAST)
+    shortest = cores / (per_row + fixed / find_least(fixed, per_row))
     return min(max(by_time, shortest), cores / (per_row + fixed / most))

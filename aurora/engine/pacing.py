@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 
-__all__ = ["LEAST", "RECENT", "Trip", "find_longest", "train_length"]
+__all__ = ["LEAST", "RECENT", "USUAL", "Trip", "find_least", "find_longest", "train_length"]
 
 # The first train, and the shortest: one that is shorter costs more for its trip than for its tuples.
 FIRST, LEAST = 100_000, 10_000
@@ -14,8 +15,10 @@ PATIENCE = 4
 # A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time. But where
 # batches are shorter than so many seconds, they are mostly trip: a late tuple is better than one that is left out.
 ZONE_SHARE, SHORTEST = 0.4, 0.8
-# So many batches say what one takes as a rule.
-RECENT = 5
+# So many batches are remembered, and so many say what one takes as a rule.
+RECENT, USUAL = 20, 5
+# Two batches tell something about a row if they differ by this share of the longest; so many pairs are enough.
+APART, PAIRS = 0.2, 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,15 @@ class Trip:
 def find_longest(zone: float) -> float:
     """How many seconds a batch may take while rows wait, where the shortest good zone ends at `zone`."""
     return max(ZONE_SHARE * zone, SHORTEST)
+
+
+def find_least(fixed: float, per_row: float) -> float:
+    """The shortest train that is worth its trip, which costs `fixed`: its rows cost as much as the trip does.
+
+    >>> round(find_least(0.5, 5e-6)), find_least(0.01, 5e-6)
+    (100000, 10000)
+    """
+    return max(LEAST, fixed / per_row) if per_row > 0 else LEAST
 
 
 def train_length(
@@ -47,13 +59,16 @@ def train_length(
     A train that was full left tuples waiting: the next one may be longer. One that was not keeps up, and the next
     need not be much longer than what came.
 
-    `recent` are the rows and milliseconds of the last few batches. One that took longer than they do as a rule, because
-    it closed many windows, say, makes no shorter trains: these would only take longer to catch up.
+    `recent` are the rows and milliseconds of the last batches. One that took longer than others do, because it closed
+    many windows, say, makes no shorter trains: these would only take longer to catch up. And where batches are mostly
+    trip, shorter ones would take as long and carry less.
 
     >>> train_length(Trip(400_000, 400_000, 4000), 1000, 10**6, True, 2000)
     200000
     >>> train_length(Trip(400_000, 400_000, 4000), 1000, 10**6, True, 2000, [(200_000, 800), (400_000, 1600)])
     500000
+    >>> train_length(Trip(10_000, 10_000, 2500), 1000, 10**6, True, 2000, [(10_000, 2500)] * 5)
+    25000
     """
     if last is None:
         return min(FIRST, most)
@@ -63,7 +78,31 @@ def train_length(
         wanted = min(last.length, 2 * last.rows)
     else:
         allowed = target * (PATIENCE if live else 1)
-        usual = last.rows * median(took / rows for rows, took in recent) if recent else last.took
+        per_row = [took / rows for rows, took in recent[-USUAL:]]
+        usual = last.rows * median(per_row) if per_row else last.took
         fitting = min(allowed, longest or allowed) / max(min(last.took, usual), 1)
-        wanted = int(last.length * min(fitting, GROWTH))
+        grown = int(last.length * GROWTH)
+        wanted = min(max(int(last.length * fitting), _find_worthy(recent, grown)), grown)
     return max(1, min(max(wanted, LEAST), most))
+
+
+def _find_worthy(recent: Sequence[tuple[int, int]], unknown: int) -> int:
+    """The shortest train that is worth its trip, by recent batches; where these are alike, a longer one will tell."""
+    if len(recent) < USUAL:
+        return 0
+    slope = _find_slope(recent)
+    if slope is None or slope <= 0:
+        return unknown
+    fixed = median(took - slope * rows for rows, took in recent)
+    return int(find_least(max(fixed, 0.0), slope))
+
+
+def _find_slope(recent: Sequence[tuple[int, int]]) -> float | None:
+    """Milliseconds for a row: the median over pairs of batches that differ; None if too few do."""
+    apart = APART * max(rows for rows, _ in recent)
+    pairs = [
+        (one[1] - other[1]) / (one[0] - other[0])
+        for one, other in combinations(recent, 2)
+        if abs(one[0] - other[0]) >= apart
+    ]
+    return median(pairs) if len(pairs) >= PAIRS else None

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from aurora.adapt.deferral import ARC, Split
 from aurora.adapt.turns import Standing, find_gathering, must_hold
-from aurora.engine.pacing import RECENT
+from aurora.engine.pacing import USUAL
 from aurora.engine.spark_run import Result, SparkRun, Stop
 from aurora.engine.statistics import BatchReport, Statistics
 from aurora.errors import AuroraError
@@ -59,7 +59,7 @@ class Turns:
         self.later_zone = find_zone(output.qos for output in split.later.outputs.values())
         self._reported = self._took = 0.0
         # What its last batches took, in seconds.
-        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._recent: deque[float] = deque(maxlen=USUAL)
         # How much of its good zone the urgent part uses up as a rule.
         self._pressed = 0.0
         self.paused = False

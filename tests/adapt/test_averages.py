@@ -115,3 +115,44 @@ def test_capacity_is_what_is_left_beside_the_fixed_cost() -> None:
     assert found.fixed == pytest.approx(1.0) and found.row_cost == pytest.approx(1e-5)
     assert found.seconds(100_000) == pytest.approx(1.0)
     assert found.capacity == pytest.approx((1 - 0.5 / 4) / 5e-6)
+
+
+def make_trip(rows: int, share: float = 1.0) -> Trip:
+    """0.3 s for the trip, 0.05 s to call the boxes, and 3 + 1 microseconds of one core for a row, on two cores."""
+    return Trip(rows, share * (0.3 + (0.05 + rows * 4e-6) / 2), share * (0.05 + rows * 3e-6))
+
+
+def test_calling_boxes_belongs_to_the_batch_not_to_its_rows() -> None:
+    """Batches of a sample are short: were a call part of a row's cost, the network would seem slower than it is."""
+    found = fit_trips([make_trip(n) for n in (10_000, 100_000) * 4], cores=2)
+    assert found.fixed == pytest.approx(2 * 0.3 + 0.05)
+    average = sum(make_trip(n).worked for n in (10_000, 100_000)) / 110_000
+    assert found.growing * average == pytest.approx(3e-6) and found.per_row == pytest.approx(1e-6)
+
+
+def test_one_batch_that_hung_changes_no_line() -> None:
+    sizes = (10_000, 100_000, 10_000, 100_000, 100_000, 10_000, 100_000, 10_000)
+    trips = [make_trip(n) for n in sizes]
+    trips[2], trips[4] = make_trip(10_000, share=6), make_trip(100_000, share=3)
+    found = fit_trips(trips, cores=2)
+    average = sum(trip.worked for trip in trips) / sum(trip.rows for trip in trips)
+    assert found.growing * average + found.per_row == pytest.approx(4e-6, rel=0.1)
+    assert found.fixed == pytest.approx(0.65, rel=0.1)
+
+
+def test_work_that_seems_to_fall_with_the_rows_still_grows() -> None:
+    found = fit_trips([Trip(n, 1.0, 0.5 - n / 1e6) for n in (10_000, 50_000, 90_000)], cores=2)
+    assert found.growing == pytest.approx(0.3)
+
+
+def test_a_short_sample_predicts_what_a_long_one_does() -> None:
+    capacities = []
+    for scale in (1, 10):
+        averages, sizes = Averages(), [10_000 * scale, 100_000 * scale] * 5
+        for number, (rows, before) in enumerate(zip(sizes, [0, *sizes], strict=False)):
+            took, box = make_trip(before).seconds, 2e-6 + 0.05 / rows
+            averages = averages.add(batch(number, number + 1.0, rows, box, took=took))
+        capacities.append(averages.figures(cores=2).capacity)
+    assert capacities[0] == pytest.approx(capacities[1], rel=0.05)
+    # Four microseconds of two cores, less the trips of batches of four seconds.
+    assert capacities[0] == pytest.approx((2 - 0.65 / 4) / 4e-6, rel=0.05)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aurora.engine.pacing import FIRST, LEAST, Trip, train_length
+from aurora.engine.pacing import FIRST, LEAST, RECENT, Trip, train_length
 
 MOST = 1_000_000
 
@@ -56,3 +56,37 @@ def test_a_steady_input_finds_its_length() -> None:
         length = train_length(trip, 2000, MOST, live=False)
         trip = Trip(length, length, 400 + length * 4 // 1000)
     assert trip.took is not None and 1950 <= trip.took <= 2050
+
+
+def run_trains(fixed: int, per_row: float, rate: float, longest: int, batches: int = 60) -> tuple[float, int]:
+    """Rows that wait in the end, and what the last batch took, at so many rows a millisecond."""
+    recent: list[tuple[int, int]] = []
+    trip, waiting = Trip(FIRST, 0, None), 50_000.0
+    for _ in range(batches):
+        length = train_length(trip, 1000, MOST, True, longest, recent)
+        rows = min(length, int(waiting))
+        took = round(fixed + rows * per_row)
+        recent = [*recent, (rows, took)][-RECENT:]
+        trip, waiting = Trip(length, rows, took), waiting - rows + rate * took
+    assert trip.took is not None
+    return waiting, trip.took
+
+
+def test_trains_do_not_shrink_to_trips_where_these_take_long() -> None:
+    """Three seconds for the trip: trains for batches of two seconds would carry ever less, and fall behind for good."""
+    waiting, took = run_trains(fixed=3000, per_row=0.005, rate=50, longest=2000)
+    assert waiting < 250_000 and took < 5000
+
+
+def test_overload_keeps_to_the_longest_batch_where_trips_are_short() -> None:
+    waiting, took = run_trains(fixed=300, per_row=0.01, rate=200, longest=2000)
+    assert waiting > MOST and 1700 <= took <= 2300
+
+
+def test_one_long_batch_shortens_no_train() -> None:
+    recent = [(200_000, 1100)] * 4 + [(200_000, 4000)]
+    shrunk = train_length(Trip(200_000, 200_000, 4000), 1000, MOST, True, 2000)
+    kept = train_length(Trip(200_000, 200_000, 4000), 1000, MOST, True, 2000, recent)
+    assert shrunk == 100_000 and kept > 200_000
+    lasting = [(200_000, 1100), *[(200_000, 4000), (100_000, 2200)] * 3]
+    assert train_length(Trip(200_000, 200_000, 4000), 1000, MOST, True, 2000, lasting) < 110_000
