@@ -85,11 +85,23 @@ class _Watched:
             self.asked = next((found for found in proposals if found is not None), None)
 
 
-class Optimiser:
-    """Of one run. All that it knows it has from the reports of the batches, the time included."""
+def _recall(chain: Chain, order: tuple[str, ...] | None) -> Proposal | None:
+    """An order that was known before, if the chain can still have it."""
+    if order is None or arrange_chain(chain, order) is None:
+        return None
+    return Proposal(order, f"{', '.join(order)} work in this order", "the last run had found it")
 
-    def __init__(self, plan: Plan) -> None:
-        self._watched = [_Watched(chain) for chain in find_chains(plan)]
+
+class Optimiser:
+    """Of one run. All that it knows it has from the reports of the batches, the time included; and the orders that the
+    last run of the network had found."""
+
+    def __init__(self, plan: Plan, known: Rewrites = ()) -> None:
+        orders = {frozenset(order): order for order in known}
+        self._watched = [
+            _Watched(chain, asked=_recall(chain, orders.get(frozenset(chain.names))))
+            for chain in find_chains(plan)
+        ]
         self._seen = 0
         self._at = 0.0
         self._changes: list[Change] = []

@@ -6,8 +6,10 @@ from dataclasses import replace
 from aurora.adapt.deferral import ARC, Split
 from aurora.adapt.figures import Figures
 from aurora.adapt.flows import complete_rates
+from aurora.adapt.optimiser import Optimiser
 from aurora.adapt.shedding import Shedding
 from aurora.engine.drops import Drop
+from aurora.engine.plan import Plan
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import SparkRun
 from aurora.engine.statistics import BatchReport
@@ -50,7 +52,14 @@ class Adapting:
         self.shedder = shedder if settings.shed and shedder.needed else None
         graphs = {name: output.qos for name, output in network.outputs.items()}
         self.catalog = Catalog(home, graphs, settings.fresh)
+        if self.shedder is not None:
+            self.shedder.recall(self.catalog.known_values)
+            self.catalog.values = self.shedder.learnt
         self._parts: Parts | None = None
+
+    def optimiser(self, plan: Plan) -> Optimiser:
+        """That of a part; it begins with the orders that the last run had found."""
+        return Optimiser(plan, self.catalog.known_orders)
 
     def begin(self, main: SparkRun, deferred: Deferred | None) -> Parts:
         """From now on the controls follow."""

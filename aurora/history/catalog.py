@@ -5,7 +5,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from aurora.adapt.averages import Averages
 from aurora.adapt.figures import Figures, longest_batch
 from aurora.adapt.troubles import Noticed, look_at, notice
-from aurora.engine.controls import replace_text
+from aurora.engine.controls import Rewrites, replace_text
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.errors import AuroraError
 from aurora.history.home import Home
@@ -47,6 +47,13 @@ class Catalog:
         self.live: Collection[str] = ()
         self.averages = Averages() if home is None or fresh else read_averages(home)
         self._later = Averages()
+        known = {} if home is None or fresh else _read_learnt(home)
+        # What the last run had learnt: orders of boxes, and for outputs how often each of their values comes.
+        self.known_orders: Rewrites = known.get("orders", ())
+        self.known_values: Mapping[str, list[float]] = known.get("values", {})
+        # The same of this run: the orders of each part, and whom to ask for the values.
+        self._orders: dict[str, Rewrites] = {}
+        self.values: Callable[[], Mapping[str, Sequence[float]]] = dict
         self._noticed = Noticed()
         # The parts of a network are called by threads of their own.
         self._noticing = threading.Lock()
@@ -68,6 +75,7 @@ class Catalog:
     def take(self, report: BatchReport) -> None:
         self._began = self._clock() - report.seconds
         self.averages = self.averages.add(report)
+        self._orders["urgent"] = report.controls.rewrites
         self._look(report, self.averages.figures(self.cores, live=self.live))
         if self._clock() - self._saved >= EVERY:
             self.save()
@@ -75,6 +83,7 @@ class Catalog:
     def take_later(self, report: BatchReport) -> None:
         """A batch of the part that may wait; what it reads is not the network's input."""
         self._later = self._later.add(report)
+        self._orders["later"] = report.controls.rewrites
         self._look(report, Figures())
 
     def _look(self, report: BatchReport, figures: Figures) -> None:
@@ -94,7 +103,9 @@ class Catalog:
             with suppress(OSError):
                 most = None if math.isinf(self.most) else self.most
                 both = replace(self.averages, boxes={**self.averages.boxes, **self._later.boxes})
-                noted = {**both.to_json(), "cores": self.cores, "most": most}
+                orders = [order for orders in [*self._orders.values()] for order in orders]
+                learnt = {"orders": orders, "values": dict(self.values())}
+                noted = {**both.to_json(), "cores": self.cores, "most": most, **learnt}
                 replace_text(self._home.catalog, json.dumps(noted))
 
 
@@ -120,6 +131,17 @@ def _read(home: Home) -> tuple[Averages, dict[str, Any]]:
         return Averages.from_json(noted), {"cores": noted["cores"], "most": noted["most"]}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Averages(), {}
+
+
+def _read_learnt(home: Home) -> dict[str, Any]:
+    """What the last run had learnt; nothing where that cannot be read, or is of a version that did not note it."""
+    try:
+        noted = json.loads(home.catalog.read_text())
+        orders = tuple(tuple(map(str, order)) for order in noted["orders"])
+        values = {name: [float(count) for count in counts] for name, counts in noted["values"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {"orders": orders, "values": values}
 
 
 def _quantiles(delays: Delays) -> tuple[float, float]:

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.adapt.deferral import Split
-from aurora.adapt.optimiser import Optimiser
+from aurora.engine.advice import Adviser
 from aurora.engine.drops import Drop
+from aurora.engine.plan import Plan
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import Result, Stop, start_run
@@ -43,6 +44,7 @@ class Deferred:
         sinks: Mapping[str, Any],
         settings: Settings,
         watch: Callable[[BatchReport], None] | None = None,
+        adviser: Callable[[Plan], Adviser] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network = split.later
@@ -75,7 +77,7 @@ class Deferred:
             own,
             self._note,
             QUERY_POOL,
-            adviser=Optimiser,
+            adviser=adviser,
             zone=split.zone,
         )
         threading.Thread(target=self._wait, name="deferred part", daemon=True).start()

@@ -14,7 +14,6 @@ from aurora import __version__
 from aurora.adapt.deferral import split_network
 from aurora.adapt.drawing import describe_arcs
 from aurora.adapt.figures import Figures
-from aurora.adapt.optimiser import Optimiser
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
 from aurora.engine.paths import Read
@@ -115,7 +114,7 @@ def start(
             own,
             points.watched(adapting.watched(watch)),
             shared=home is not None,
-            adviser=Optimiser,
+            adviser=adapting.optimiser,
         )
         held.callback(_stop_quietly, main)
         if home is not None and settings.fresh:
@@ -129,7 +128,9 @@ def start(
         if split is not None and home is not None:
             # Where logs were begun anew, what was noted of their readers is gone.
             points.register_part(READER, arcs, fresh=False)
-            deferred = Deferred(split, home, points, sources, sinks, own, adapting.watch_later)
+            deferred = Deferred(
+                split, home, points, sources, sinks, own, adapting.watch_later, adapting.optimiser
+            )
             held.callback(_stop_quietly, deferred)
         parts = adapting.begin(main, deferred)
         if home is not None:

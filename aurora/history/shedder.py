@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from aurora.adapt.averages import HALF
@@ -63,6 +63,17 @@ class Shedder:
     def needed(self) -> bool:
         """Whether anything can ever be shed."""
         return any(can_lose(qos) for qos in self._graphs.values())
+
+    def recall(self, values: Mapping[str, Sequence[float]]) -> None:
+        """What the last run knew of the values of its outputs, where their graphs still have the same bins."""
+        for name, counts in values.items():
+            known = self._histograms.get(name)
+            if known is not None and len(known.counts) == len(counts):
+                self._histograms[name] = replace(known, counts=tuple(counts))
+
+    def learnt(self) -> dict[str, tuple[float, ...]]:
+        """The same for the next run."""
+        return {name: known.counts for name, known in self._histograms.items() if any(known.counts)}
 
     def take(self, report: BatchReport) -> None:
         """Looks at the values of the rows of a batch, of any part."""

@@ -128,3 +128,23 @@ def test_a_chain_that_somebody_looks_into_is_left_alone_meanwhile() -> None:
     run.streams = ("a.1",)
     run.go(20)
     assert run.rewrites == (OTHER,), "as before, when nobody looks any more"
+
+
+def test_the_next_run_begins_with_the_order_that_was_found() -> None:
+    plan = plan_network(network_of(CHAIN))
+    run = Run(plain(a=(0.9, 1), b=(0.1, 1), z=(1, 5)))
+    run.optimiser = Optimiser(plan, (OTHER, ("of", "another", "network")))
+    run.go(30)
+    assert run.orders[0] == () and set(run.orders[1:]) == {OTHER}
+    assert [change.why for change in run.optimiser.changes] == ["the last run had found it"]
+    run = Run(plain(a=(0.1, 1), b=(0.9, 1), z=(1, 5)))
+    run.optimiser = Optimiser(plan, (OTHER,))
+    run.go(30)
+    assert run.orders[1] == OTHER and run.orders[-1] != OTHER, "it is not better any more"
+
+
+def test_an_order_that_cannot_be_is_not_taken_up() -> None:
+    needs = CHAIN.replace('b: {filter: ["g > 1"], from: a}', "b: {map: {g: g, w: w}, from: a}")
+    run = Run(plain(a=(0.9, 1), b=(1, 1), z=(1, 1)))
+    run.optimiser = Optimiser(plan_network(network_of(needs)), (("z", "b", "a"),))
+    assert run.go(1).rewrites == ()

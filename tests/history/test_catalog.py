@@ -2,11 +2,13 @@
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aurora import AuroraError
+from aurora.engine.controls import Controls
 from aurora.engine.statistics import BatchReport, Delays, Statistics
 from aurora.engine.work import BoxWork, InputWork, Work
 from aurora.history.catalog import EVERY, Catalog, read_averages, read_figures
@@ -124,3 +126,20 @@ def test_a_home_that_is_starting(tmp_path: Path) -> None:
     (tmp_path / "home" / "starting").touch()
     (tmp_path / "home" / "lock").write_text("1\n")
     assert not home.is_starting, "it was killed while it started"
+
+
+def test_what_was_learnt_is_there_in_the_next_run(home: Home) -> None:
+    catalog = Catalog(home, GRAPHS, clock=Clock())
+    catalog.values = lambda: {"far": (0.25, 0.75)}
+    catalog.take(replace(batch(0, 1.0, 1000), controls=Controls(rewrites=(("b", "a"),))))
+    catalog.take_later(replace(batch(0, 1.0, 1000), controls=Controls(rewrites=(("d", "c"),))))
+    catalog.save()
+    again = Catalog(home, GRAPHS)
+    assert again.known_orders == (("b", "a"), ("d", "c")) and again.known_values == {"far": [0.25, 0.75]}
+    fresh = Catalog(home, GRAPHS, fresh=True)
+    assert fresh.known_orders == () and fresh.known_values == {}
+    noted = json.loads(home.catalog.read_text())
+    del noted["orders"]
+    home.catalog.write_text(json.dumps(noted))
+    older = Catalog(home, GRAPHS)
+    assert older.known_orders == () and older.averages.boxes, "one that was noted without them"

@@ -157,3 +157,15 @@ def test_much_more_or_less_is_told_again(caplog: pytest.LogCaptureFixture) -> No
         assert len(caplog.messages) == 1
         overload(shedder, 400_000, 900_000, 90_000)
     assert max(shedder.shedding.shares.values()) > first + 0.25 and len(caplog.messages) == 2
+
+
+def test_the_next_run_knows_the_values_that_the_last_one_saw() -> None:
+    first, second = make_shedder(), make_shedder()
+    assert first.learnt() == {}
+    bins = len(first._histograms["scores"].counts)
+    seen = [4, *[1] * (bins - 1)]
+    first.take(BatchReport(0, {}, 0, 0, {}, {}, 0.0, False, work=Work(values={"scores": seen})))
+    second.recall({**first.learnt(), "gone": (1.0,)})
+    assert second.learnt() == first.learnt() != {}
+    second.recall({"scores": (1.0, 2.0)})
+    assert second.learnt() == first.learnt(), "another graph has other bins"
