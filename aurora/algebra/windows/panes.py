@@ -5,6 +5,7 @@ end of windows, the panes that they consist of are read and put together.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from aurora.algebra.state.log import Log
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_starts, number_rows, value_order
 from aurora.algebra.tuples.hashing import hash_rows
+from aurora.algebra.tuples.packing import pack
 from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, brought_forth
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ PANE = "#pane"
 ARRIVED = "#ts"
 # So many rows are put together at once when windows close.
 ROWS = 1 << 21
+# So many keys of each piece say where to cut.
+SAMPLES = 64
 
 
 def sum_up_panes(box: "Aggregate", train: Train, turn: Turn) -> Train:
@@ -168,14 +172,42 @@ def _in_slices(parts: Sequence[pa.RecordBatch], fields: Sequence[str]) -> Iterat
     if slices == 1:
         yield pa.concat_batches(parts)
         return
+    pieces = _cut_by_key(parts, len(fields), slices) or _cut_by_hash(parts, len(fields), slices)
+    yield from map(pa.concat_batches, pieces)
+
+
+def _cut_by_key(parts: Sequence[pa.RecordBatch], width: int, slices: int) -> list[list[pa.RecordBatch]]:
+    """From one key to another, without a copy; none if the parts are not sorted by key."""
+    keys = [pa.concat_arrays([part.column(_key(i)) for part in parts]) for i in range(width)]
+    numbers, done = pack(keys)
+    if numbers is None or done < width:
+        return []
+    sample = np.sort(numbers[:: max(len(numbers) // (SAMPLES * slices), 1)])
+    bounds = sample[np.arange(1, slices) * len(sample) // slices]
+    found: list[list[pa.RecordBatch]] = [[] for _ in range(slices)]
+    row = 0
+    for part in parts:
+        # Within a pane the rows of a part go by key.
+        begins = find_starts(_panes(part))
+        for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), part.num_rows], strict=True):
+            own = numbers[row + begin : row + end]
+            if (own[1:] < own[:-1]).any():
+                return []
+            cuts = [begin, *(begin + np.searchsorted(own, bounds, side="left")).tolist(), end]
+            for piece, (low, high) in zip(found, pairwise(cuts), strict=True):
+                if high > low:
+                    piece.append(part.slice(low, high - low))
+        row += part.num_rows
+    return [pieces for pieces in found if pieces]
+
+
+def _cut_by_hash(parts: Sequence[pa.RecordBatch], width: int, slices: int) -> Iterator[list[pa.RecordBatch]]:
     owners = [
-        hash_rows([part.column(_key(i)) for i in range(len(fields))], part.num_rows) % np.uint64(slices)
+        hash_rows([part.column(_key(i)) for i in range(width)], part.num_rows) % np.uint64(slices)
         for part in parts
     ]
     for number in range(slices):
-        yield pa.concat_batches(
-            [part.filter(pa.array(owner == number)) for part, owner in zip(parts, owners, strict=True)]
-        )
+        yield [part.filter(pa.array(owner == number)) for part, owner in zip(parts, owners, strict=True)]
 
 
 def _bounds(value: int) -> Bounds:
