@@ -23,11 +23,15 @@ APART, PAIRS = 0.2, 3
 
 @dataclass(frozen=True)
 class Trip:
-    """A batch that is done: how many rows of an input it could take, how many it took, and in how many milliseconds."""
+    """A batch that is done: how many rows of an input it could take, how many it took, and in how many milliseconds.
+
+    `left` are those that it left waiting: a source may give less than a full train, for example whole files only.
+    """
 
     length: int
     rows: int
     took: int | None
+    left: int = 0
 
 
 def find_longest(zone: float) -> float:
@@ -56,8 +60,8 @@ def train_length(
 
     What waits may make it longer, but not longer than `longest` milliseconds.
 
-    A train that was full left tuples waiting: the next one may be longer. One that was not keeps up, and the next
-    need not be much longer than what came.
+    A train that left tuples waiting is followed by a longer one if that takes no longer than it may. One that did not
+    keeps up, and the next need not be much longer than what came, or than what is known to be in time.
 
     `recent` are the rows and milliseconds of the last batches. One that took longer than others do, because it closed
     many windows, say, makes no shorter trains: these would only take longer to catch up. And where batches are mostly
@@ -74,35 +78,39 @@ def train_length(
         return min(FIRST, most)
     if last.took is None or last.rows == 0:
         return min(last.length, most)
-    if last.rows < last.length:
-        wanted = min(last.length, 2 * last.rows)
+    allowed = target * (PATIENCE if live else 1)
+    line = _find_line(recent)
+    if last.rows < last.length and not last.left:
+        known = 0 if line is None or line[1] <= 0 else int((allowed - line[0]) / line[1])
+        wanted = min(last.length, max(2 * last.rows, known))
     else:
-        allowed = target * (PATIENCE if live else 1)
         per_row = [took / rows for rows, took in recent[-USUAL:]]
         usual = last.rows * median(per_row) if per_row else last.took
         fitting = min(allowed, longest or allowed) / max(min(last.took, usual), 1)
         grown = int(last.length * GROWTH)
-        wanted = min(max(int(last.length * fitting), _find_worthy(recent, grown)), grown)
+        wanted = min(max(int(last.length * fitting), _find_worthy(line, len(recent), grown)), grown)
     return max(1, min(max(wanted, LEAST), most))
 
 
-def _find_worthy(recent: Sequence[tuple[int, int]], unknown: int) -> int:
-    """The shortest train that is worth its trip, by recent batches; where these are alike, a longer one will tell."""
-    if len(recent) < USUAL:
+def _find_worthy(line: tuple[float, float] | None, known: int, unknown: int) -> int:
+    """The shortest train that is worth its trip, by the line of as many batches as are known.
+
+    Where these are alike, or rows seem to cost nothing, a longer train will tell.
+    """
+    if known < USUAL:
         return 0
-    slope = _find_slope(recent)
-    if slope is None or slope <= 0:
-        return unknown
-    fixed = median(took - slope * rows for rows, took in recent)
-    return int(find_least(max(fixed, 0.0), slope))
+    return unknown if line is None or line[1] <= 0 else int(find_least(max(line[0], 0.0), line[1]))
 
 
-def _find_slope(recent: Sequence[tuple[int, int]]) -> float | None:
-    """Milliseconds for a row: the median over pairs of batches that differ; None if too few do."""
-    apart = APART * max(rows for rows, _ in recent)
-    pairs = [
+def _find_line(recent: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
+    """Milliseconds for the trip and for a row: medians over batches, and over pairs that differ; None if too few do."""
+    apart = APART * max((rows for rows, _ in recent), default=0)
+    slopes = [
         (one[1] - other[1]) / (one[0] - other[0])
         for one, other in combinations(recent, 2)
-        if abs(one[0] - other[0]) >= apart
+        if abs(one[0] - other[0]) >= max(apart, 1)
     ]
-    return median(pairs) if len(pairs) >= PAIRS else None
+    if len(slopes) < PAIRS:
+        return None
+    slope = median(slopes)
+    return median(took - slope * rows for rows, took in recent), slope

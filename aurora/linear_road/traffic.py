@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +92,8 @@ class StoredTraffic:
 
     survey: Survey
     replication: Replication
+    # Its cursors count bytes.
+    unit: ClassVar[int] = BYTES_A_LINE
 
     @property
     def live(self) -> bool:
@@ -110,6 +112,10 @@ class StoredTraffic:
         target = cursor["row"] + rows * BYTES_A_LINE
         last = min(max(int(np.searchsorted(ends, target, side="right")), at + 1), len(seconds))
         return {"second": int(seconds[last - 1]) + 1, "row": int(ends[last - 1])}
+
+    def waiting(self, cursor: Cursor) -> int:
+        _, ends = self._seconds()
+        return max(int(ends[-1]) - int(cursor["row"]), 0) // BYTES_A_LINE if len(ends) else 0
 
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["second"] > self.survey.last_second)
@@ -175,6 +181,8 @@ class DeliveredTraffic:
     folder: str
     ended: str
     seconds_at_most: int = 1_000_000
+    # Its cursors count bytes.
+    unit: ClassVar[int] = BYTES_A_LINE
     listing: Callable[[str], Sequence[int]] = delivered_seconds
 
     @property

@@ -90,3 +90,16 @@ def test_one_long_batch_shortens_no_train() -> None:
     assert shrunk == 100_000 and kept > 200_000
     lasting = [(200_000, 1100), *[(200_000, 4000), (100_000, 2200)] * 3]
     assert train_length(Trip(200_000, 200_000, 4000), 1000, MOST, True, 2000, lasting) < 110_000
+
+
+def test_a_source_of_whole_files_that_leaves_rows_waiting_does_not_keep_up() -> None:
+    """A train of 10,000 rows that takes a file of 8,000 and leaves many more is as full as it can be."""
+    recent = [(8000, 2300)] * 5
+    assert train_length(Trip(10_000, 8000, 2300), 1000, MOST, True, 2000, recent) == 10_000
+    assert train_length(Trip(10_000, 8000, 2300, left=90_000), 1000, MOST, True, 2000, recent) == 25_000
+
+
+def test_what_is_known_to_be_in_time_need_not_become_shorter() -> None:
+    recent = [(rows, 400 + rows // 200) for rows in (100_000, 150_000, 100_000, 200_000, 120_000)]
+    assert train_length(Trip(MOST, 120_000, 1000), 1000, MOST, True, 2000, recent) == 720_000
+    assert train_length(Trip(500_000, 120_000, 1000), 1000, MOST, True, 2000, recent) == 500_000

@@ -32,6 +32,7 @@ __all__ = [
     "notices",
     "rows_waiting",
     "source_identity",
+    "unit_of",
 ]
 
 # A place in a source; it is kept in Spark's offset log, so it is plain JSON. Every cursor has "row": rows before it.
@@ -90,9 +91,9 @@ class Source(Protocol):
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most `rows` rows. It may have two attributes: `keeps`, if its rows wait at the source until
-    they are read, as those of a file do, so that load is never shed from it; and `skips`, if its pieces can skip rows
-    (`SkippingPiece`).
+    rows in portions of at most `rows` rows. It may have three attributes: `keeps`, if its rows wait at the source until
+    they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
+    (`SkippingPiece`); and `unit`, if its positions count something smaller than rows, bytes say: how many make a row.
     """
 
     @property
@@ -195,3 +196,8 @@ def noticed(cursor: Cursor, notice: str) -> None:
 def notices(places: dict[str, Cursor]) -> list[str]:
     """What a batch that ended at these places, by input, has to tell."""
     return [f"input {name}: {place[NOTICE]}" for name, place in places.items() if NOTICE in place]
+
+
+def unit_of(source: Source) -> int:
+    """How many steps of its cursors make a row, about."""
+    return int(getattr(source, "unit", 1))

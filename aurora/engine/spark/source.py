@@ -99,6 +99,8 @@ class Admission:
         Each input advances by the same number of rows: so tuples of several files interleave alike, however the
         files are cut into batches. `limits` are the rows at which live inputs stop.
         """
+        from aurora.engine.sources.source import unit_of
+
         controls = controls or Controls()
         held, first = not controls.allow(start["batch"]), start["batch"] == 0
         if start["end"] or (held and not first):
@@ -111,7 +113,8 @@ class Admission:
         tick = live and limits is None and self.has_timeouts and wall - start["wall"] >= TICK
         if places == start["inputs"] and not end and not tick and not first:
             return start
-        rows = max(places[name]["row"] - start["inputs"][name]["row"] for name in places)
+        moved = {name: places[name]["row"] - start["inputs"][name]["row"] for name in places}
+        rows = max(moved.values())
         given = [place["now"] for place in places.values() if "now" in place]
         now = max(given) if given else wall if live else 0
         return {
@@ -122,7 +125,7 @@ class Admission:
             "wall": wall,
             "end": end,
             "length": length,
-            "rows": rows,
+            "rows": max(count // unit_of(self.sources[name]) for name, count in moved.items()),
             "took": took,
             "recent": recent,
             "waiting": self._waiting(places),
@@ -168,7 +171,8 @@ class Admission:
         target = self.target or (min(LIVE_TARGET, self.longest or LIVE_TARGET) if live else None)
         if target is None:
             return self.rows
-        last = Trip(start["length"], start["rows"], took) if start["length"] else None
+        left = sum(rows or 0 for rows in start.get("waiting", {}).values())
+        last = Trip(start["length"], start["rows"], took, left) if start["length"] else None
         return train_length(last, target, self.rows, live, self.longest if live else None, recent)
 
 
