@@ -1,10 +1,12 @@
 """Whether `aurora capacity` tells the truth: the rate that it predicts, and the rate at which a network falls behind.
 
 The prediction is made from a sample. Then the network runs on a live source at several rates, each half way between one
-that it keeps up with and one at which it falls behind.
+that it keeps up with and one at which it falls behind. `python -m benchmarks.capacity 500000` takes samples of so many
+rows.
 """
 
 import math
+import sys
 import tempfile
 import threading
 import time
@@ -105,9 +107,9 @@ def run_live(network: Network, path: Path, rate: float, seconds: float, folder: 
     return Live(float(taken), float((waiting[late][-1] - waiting[late][0]) / spent), int(waiting[-1]))
 
 
-def predict(network: Network, folder: Path, scale: float) -> float:
+def predict(network: Network, folder: Path, rows: int) -> float:
     """Rows a second that fit, from a sample."""
-    sample = readings(folder / "sample.csv", max(int(SAMPLE * scale), 50_000), GROUPS)
+    sample = readings(folder / "sample.csv", rows, GROUPS)
     figures = measure_sample(network, {"r": f"csv:{sample}"})
     return plan_capacity(network, figures, {"r": 1.0}, CORES, 1.0).largest["r"]
 
@@ -132,21 +134,21 @@ def compare(
     return [name, f"{predicted:,.0f}", f"{limit:,.0f}", f"{predicted / limit:.2f}"]
 
 
-def main(scale: float = 1.0) -> None:
+def main(scale: float = 1.0, sample: int | None = None) -> None:
     spark_session("benchmarks", f"local[{CORES}]")
     networks = {"stateless": stateless, "aggregated": aggregated, "joined": joined}
-    seconds = max(LASTS * scale, 8.0)
+    seconds, sample = max(LASTS * scale, 8.0), sample or max(int(SAMPLE * scale), 50_000)
     with tempfile.TemporaryDirectory(prefix="aurora-bench-") as place:
         folder = Path(place)
-        predicted = {name: predict(build(), folder, scale) for name, build in networks.items()}
+        predicted = {name: predict(build(), folder, sample) for name, build in networks.items()}
         path = readings(folder / "live.csv", int(RANGE * max(predicted.values()) * (seconds + 10)), GROUPS)
         rows = [compare(name, build, predicted[name], path, seconds) for name, build in networks.items()]
     show(
-        "Capacity: rows/s predicted from a sample, and those at which the network falls behind",
+        f"Capacity: rows/s predicted from {sample:,} rows, and those at which the network falls behind",
         ["network", "predicted", "falls behind from", "ratio"],
         rows,
     )
 
 
 if __name__ == "__main__":
-    main()
+    main(sample=int(sys.argv[1]) if len(sys.argv) > 1 else None)
