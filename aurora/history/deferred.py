@@ -94,9 +94,13 @@ class Deferred:
         self._last = self._clock(), min(delays, default=1000 * self._last[1]) / 1000
         if self._watch is not None:
             self._watch(report)
-        if self.find_age() < self.gathering:
+        if self.gathering:
             # At once: a moment later it has begun the next one, with the little that came meanwhile.
             self._run.hold_if_free(True)
+
+    def find_rest(self) -> float:
+        """For how many seconds it has made no batch."""
+        return self._clock() - self._last[0]
 
     def find_age(self) -> float:
         """For how long what waits at the arcs has been under way, about, in seconds."""

@@ -92,9 +92,10 @@ class Turns:
         urgent = [Standing(graph, max(self._late, under_way)) for graph in self._urgent]
         later = [Standing(graph, age) for graph in self._later]
         pressed = (self._behind or self._is_long(under_way)) and must_hold(deferred.held, urgent, later)
-        full = waiting > self._bound / 4
-        deferred.gathering = 0.0 if idle or full else find_gathering(self._pressed, self.later_zone)
-        deferred.hold(not idle and (pressed or age < deferred.gathering))
+        # What has waited for long, or has little room, is taken as soon as may be.
+        soon = idle or waiting > self._bound / 4 or age > self.later_zone / 2
+        deferred.gathering = 0.0 if soon else find_gathering(self._pressed, self.later_zone)
+        deferred.hold(not idle and (pressed or deferred.find_rest() < deferred.gathering))
 
     def _is_long(self, seconds: float) -> bool:
         """Whether a batch that has been under way for so long takes longer than one does as a rule."""

@@ -29,6 +29,7 @@ class Main:
 @dataclass
 class Later:
     age: float = 0.0
+    rest: float = 0.0
     rows: int = 100
     held: bool = False
     gathering: float = 0.0
@@ -38,6 +39,9 @@ class Later:
 
     def find_age(self) -> float:
         return self.age
+
+    def find_rest(self) -> float:
+        return self.rest
 
     def hold(self, held: bool) -> None:
         self.held = held
@@ -78,18 +82,20 @@ def test_while_nothing_is_pressed_nothing_gathers(scene: Scene) -> None:
 def test_under_load_trains_gather_and_then_go_on_together(scene: Scene) -> None:
     for _ in range(20):
         scene.end_batch(took=0.6, late=1.0)
-    scene.later.age = 1.0
+    scene.later.rest, scene.later.age = 1.0, 4.0
     assert scene.is_held() and scene.later.gathering == pytest.approx(5.0, abs=0.2)
-    scene.later.age = 6.0
+    scene.later.rest = 6.0
     assert not scene.is_held()
-    scene.later.age = 0.5
+    scene.later.rest = 0.5
     assert scene.is_held(), "what came since its last batch gathers again"
+    scene.later.age = 31.0
+    assert not scene.is_held(), "half of its good zone is used up"
 
 
 def test_a_long_batch_holds_the_later_part_before_it_is_done(scene: Scene) -> None:
     for _ in range(20):
         scene.end_batch(took=0.6, late=1.0)
-    scene.later.age = 6.0
+    scene.later.rest = 6.0
     assert not scene.is_held()
     scene.now += 0.8
     assert not scene.is_held(), "as long as others"
