@@ -90,9 +90,10 @@ class Source(Protocol):
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most `rows` rows. It may have two attributes: `keeps`, if its rows wait at the source until
-    they are read, as those of a file do, so that load is never shed from it; and `skips`, if its pieces can skip rows
-    (`SkippingPiece`).
+    rows in portions of at most `rows` rows. It may have three attributes: `keeps`, if its rows wait at the source until
+    they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
+    (`SkippingPiece`); and `history`, if it is live but begins with old rows, which then come in the longest batches, as
+    those of a stored file do.
     """
 
     @property
