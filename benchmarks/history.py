@@ -108,7 +108,7 @@ def speed_of_history(folder: Path, count: int) -> None:
     with start(counted("all", keyed=True), {"r": f"csv:{path}"}, sinks, settings) as running:
         while running.status()["points"]["all"]["passed"] < count:
             time.sleep(0.1)
-        attempts = {}
+        attempts, looks = {}, {}
         some = f"k IN ({', '.join(map(str, range(GROUPS // 1000)))})"
         for label, where in (("all", None), ("a thousandth", some), ("all again", None), ("once more", some)):
             began = time.perf_counter()
@@ -116,6 +116,10 @@ def speed_of_history(folder: Path, count: int) -> None:
             wait_until_caught_up(running, name)
             attempts[label] = time.perf_counter() - began
             running.detach(name)
+        for label, where in (("all", some.replace("k IN", "k + 0 IN")), ("a thousandth", some)):
+            began = time.perf_counter()
+            running.peek("all", count, where)
+            looks[label] = time.perf_counter() - began
         delays = watch_delays(running, path, count, folder)
     shutil.rmtree(folder / "home", ignore_errors=True)
     plain = Network("file")
@@ -127,6 +131,15 @@ def speed_of_history(folder: Path, count: int) -> None:
     rows += [
         [f"attached: {label}", f"{took:.1f}", f"{count / took:,.0f}", f"{seconds / took:.2f}"]
         for label, took in attempts.items()
+    ]
+    rows += [
+        [
+            f"peek at a thousandth, read: {label}",
+            f"{took:.2f}",
+            f"{count / took:,.0f}",
+            f"{seconds / took:.2f}",
+        ]
+        for label, took in looks.items()
     ]
     show(f"A history of {count:,} rows", ["what", "seconds", "rows/s", "of the file"], rows)
     show(

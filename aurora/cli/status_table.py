@@ -46,8 +46,19 @@ def show_status(found: dict[str, Any]) -> Group:
     for name, query in found.get("queries", {}).items():
         if query.get("fault"):
             parts.append(Text(f"query {name}: {query['fault']}"))
+            parts += [Text(text) for text in _held(name, found.get("points", {}))]
     parts += [Text(trouble, style="bold") for trouble in found.get("troubles", [])]
     return Group(*parts)
+
+
+def _held(query: str, points: dict[str, Any]) -> list[str]:
+    """What a query that does not go on keeps on the disk."""
+    held = {name: point["held"][query] for name, point in points.items() if query in point.get("held", {})}
+    return [
+        f"query {query}: for it alone {name} holds {rows:,} {'row' if rows == 1 else 'rows'} more than it keeps, and "
+        "soon others: resume or detach it"
+        for name, rows in held.items()
+    ]
 
 
 def _worth(found: dict[str, Any]) -> dict[str, str]:

@@ -4,13 +4,16 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
+
+if TYPE_CHECKING:
+    from aurora.algebra.expressions import Expression
 
 __all__ = ["SHED", "TO", "WHOLE", "Drop", "draw", "drop_tuples", "find_drops"]
 
@@ -72,7 +75,10 @@ def _chosen(train: Train, schema: Schema, drop: Drop) -> Mask:
 
 
 @lru_cache(maxsize=256)
-def _parse(text: str, schema: Schema) -> Expression:
+def _parse(text: str, schema: Schema) -> "Expression":
+    # Not before: each query has a process that knows its drop boxes and carries none out.
+    from aurora.algebra.expressions import Expression
+
     return Expression.parse(text, schema, "a drop box")
 
 

@@ -53,6 +53,9 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 LOOK = 0.05
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
+# Whether Spark interrupts the tasks of a job that fails or is stopped. A task that waits for its Python worker takes
+# that for the death of the process that forks them all, and starts it anew: the workers of every other run end with it.
+INTERRUPTS = "spark.job.interruptOnCancel"
 
 
 class Stop(Protocol):
@@ -374,6 +377,7 @@ class SparkRun:
                 raise AuroraError("the run was stopped")
             self._taker = threading.get_ident()
             try:
+                self._spark.sparkContext.setLocalProperty(INTERRUPTS, "false")
                 self._commits.take(number, batch.select("lane", "payload").toArrow())
             except Interrupted:
                 self._left = True

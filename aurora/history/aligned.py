@@ -117,6 +117,7 @@ class AlignedPoint:
     together: Together
     index: int
     live: bool = field(default=True, init=False)
+    history: bool = field(default=True, init=False)
 
     @property
     def _own(self) -> PointSource:

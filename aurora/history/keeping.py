@@ -15,7 +15,7 @@ from aurora.history.point_source import READERS
 from aurora.history.segments import Segment, on_values, read_segment
 from aurora.network.points import Keep, Point
 
-__all__ = ["find_first", "remove_old"]
+__all__ = ["find_first", "find_readers", "remove_old"]
 
 
 def find_first(
@@ -45,7 +45,7 @@ def remove_old(log: Log, point: Point, now: float | None = None) -> int:
     published, files = log.published(), log.files()
     if len(files) < 2 or point.keep == Keep():
         return 0
-    needed = min(_readers(log.folder), default=published.rows)
+    needed = min(find_readers(log.folder).values(), default=published.rows)
     removed = 0
     for first, after in pairwise(files):
         if after > needed or first >= published.file or not _is_old(log, first, after, point, published, now):
@@ -89,15 +89,16 @@ def _first_in(path: str, segment: Segment, point: Point, bound: Any) -> int:
     return segment.row + int(np.argmax(there & (values >= bound)))
 
 
-def _readers(folder: str) -> list[int]:
-    """The rows that readers of a log may still ask for; one whose note cannot be read may ask for any."""
-    found = []
+def find_readers(folder: str) -> dict[str, int]:
+    """By query, the first row of a log that it may still ask for; one whose note cannot be read may ask for any."""
+    found: dict[str, int] = {}
     for path in Path(folder, READERS).glob("*/*"):
         if path.suffix != ".partial":
             try:
-                found.append(int(path.read_text(encoding="utf-8")))
+                row = int(path.read_text(encoding="utf-8"))
             except FileNotFoundError:
                 continue
             except ValueError:
-                found.append(0)
+                row = 0
+            found[path.parent.name] = min(found.get(path.parent.name, row), row)
     return found

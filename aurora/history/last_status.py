@@ -8,6 +8,7 @@ from aurora.errors import AuroraError
 from aurora.history.catalog import read_averages
 from aurora.history.control import ask, is_running
 from aurora.history.home import Home
+from aurora.history.latest import KeyCount
 from aurora.history.log import Log
 from aurora.history.peek import DESCRIPTION
 from aurora.history.status import add_figures
@@ -48,11 +49,12 @@ def _points(home: Home) -> dict[str, Any]:
             # It has been begun, and nothing is in it yet.
             continue
         found[path.parent.name] = {
-            "rows": published.rows - first,
+            "rows": KeyCount(log).count() if told["keep"] == "latest" else published.rows - first,
             "passed": published.rows,
             "bytes": log.size(),
             "keep": told["keep"],
             "view": told.get("view", False),
+            "held": {},
         }
     return found
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,10 +16,10 @@ from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import sync_folder
 from aurora.history.log import Log, Published
 from aurora.history.point_sink import PointSink
-from aurora.history.segments import read_numbers, read_segment
+from aurora.history.segments import read_hashes, read_numbers, read_segment
 from aurora.network.points import Keep, Point
 
-__all__ = ["Latest", "copied_upto", "is_due", "read_latest", "write_copy", "write_log"]
+__all__ = ["KeyCount", "Latest", "copied_upto", "is_due", "read_latest", "write_copy", "write_log"]
 
 COPY = re.compile(r"latest-(\d{20})")
 # Rows behind the copy from which on a new one is made, and rows that are looked through together.
@@ -48,6 +49,40 @@ def read_latest(log: Log, key: tuple[str, ...], schema: Schema, published: Publi
     for part in _chunks(log, start, published, schema):
         found = _merged(found, part, key)
     return replace(found, upto=published.rows)
+
+
+class KeyCount:
+    """How many rows the table of a log has, one for each key. What was counted once is not read again."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._hashes = np.empty(0, np.uint64)
+        self._upto = 0
+        self._counting = threading.Lock()
+
+    def count(self) -> int:
+        # A copy may be replaced while it is read: then the next look counts what is new.
+        with self._counting, suppress(FileNotFoundError):
+            copied, start = _newest(self._log.folder)
+            if copied is not None and start > self._upto:
+                self._add(Log(copied), 0, Published.read(copied))
+                self._upto = start
+            published = self._log.published()
+            self._add(self._log, self._upto, published)
+            self._upto = published.rows
+        return len(self._hashes)
+
+    def _add(self, log: Log, start: int, published: Published) -> None:
+        for path, segment in log.segments(start, published.rows, published):
+            found = np.unique(read_hashes(path, segment))
+            at = np.searchsorted(self._hashes, found)
+            new = (
+                found
+                if not len(self._hashes)
+                else found[self._hashes[at.clip(max=len(self._hashes) - 1)] != found]
+            )
+            if len(new):
+                self._hashes = np.union1d(self._hashes, new)
 
 
 def is_due(log: Log) -> bool:

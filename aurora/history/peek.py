@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.expressions.expression import Expression
+from aurora.algebra.tuples.hashing import Hashes
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.controls import replace_text
 from aurora.errors import AuroraError, did_you_mean
@@ -18,7 +19,8 @@ from aurora.history.home import Home
 from aurora.history.keeping import find_first
 from aurora.history.latest import Latest, copied_upto, read_latest
 from aurora.history.log import Log, Published
-from aurora.history.segments import Segment, read_segment
+from aurora.history.pull import find_named
+from aurora.history.segments import Segment, find_keys, read_segment
 from aurora.network.network import Port
 from aurora.network.points import Point, make_point
 
@@ -29,6 +31,20 @@ DESCRIPTION = "point.json"
 LOOK = 0.2
 # How often a table may be replaced while it is read.
 TRIES = 10
+NOTHING = pa.RecordBatch.from_arrays([], [])
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """What rows must meet, and the hashes of the only keys that can, where it names the storage key."""
+
+    predicate: Expression | None
+    wanted: Hashes | None
+
+    def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if self.predicate is None or not rows.num_rows:
+            return rows
+        return rows.filter(pa.array(self.predicate.matches(rows)))
 
 
 def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
@@ -62,10 +78,16 @@ def meet(rows: pa.RecordBatch, where: str | None) -> pa.RecordBatch:
     return rows.filter(pa.array(Expression.parse(where, schema, "where").matches(rows)))
 
 
-def _read(path: str, segment: Segment) -> pa.RecordBatch | None:
-    """The rows of a segment, unless they were removed meanwhile: who looks on holds nobody up."""
+def _read(path: str, segment: Segment, first: int, wanted: Hashes | None) -> pa.RecordBatch | None:
+    """The rows of a segment from row `first` of the log on, unless they were removed meanwhile: who looks on holds
+    nobody up. Where only some keys are `wanted`, by their hashes, the rows of others are not even looked at."""
+    skipped = max(first - segment.row, 0)
     try:
-        return read_segment(path, segment)[0]
+        if wanted is None or not segment.keyed:
+            return read_segment(path, segment)[0].slice(skipped)
+        places = find_keys(path, segment, wanted)
+        places = places[places >= skipped]
+        return read_segment(path, segment)[0].take(pa.array(places)) if len(places) else NOTHING
     except FileNotFoundError:
         return None
 
@@ -98,10 +120,10 @@ class Peek:
         for path, segment in reversed(self.log.segments(first, published.rows, published)):
             if left <= 0:
                 break
-            read = _read(path, segment)
+            read = _read(path, segment, first, meets.wanted)
             if read is None:
                 break
-            rows = meets(read.slice(max(first - segment.row, 0)))
+            rows = meets(read)
             found.append(rows.slice(max(rows.num_rows - left, 0)))
             left -= found[-1].num_rows
         return self._joined(found[::-1]), published.rows
@@ -133,8 +155,8 @@ class Peek:
             if published.rows > row:
                 found = []
                 for path, segment in self.log.segments(row, published.rows, published):
-                    if (read := _read(path, segment)) is not None:
-                        found.append(meets(read.slice(max(row - segment.row, 0))))
+                    if (read := _read(path, segment, row, meets.wanted)) is not None:
+                        found.append(meets(read))
                 row = published.rows
                 yield self._joined(found)
             elif published.ended:
@@ -142,12 +164,13 @@ class Peek:
             else:
                 wait(LOOK)
 
-    def _condition(self, where: str | None) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    def _condition(self, where: str | None) -> _Condition:
         if where is None:
-            return lambda rows: rows
-        condition = Expression.parse(where, self.schema, "where")
-        return lambda rows: rows.filter(pa.array(condition.matches(rows)))
+            return _Condition(None, None)
+        predicate = Expression.parse(where, self.schema, "where")
+        return _Condition(predicate, find_named(predicate, self.point.key, self.schema))
 
     def _joined(self, found: list[pa.RecordBatch]) -> pa.RecordBatch:
         empty = pa.RecordBatch.from_pylist([], self.schema.arrow())
-        return pa.concat_batches([empty, *(rows.cast(self.schema.arrow()) for rows in found)])
+        parts = [rows.cast(self.schema.arrow()) for rows in found if rows.num_rows]
+        return pa.concat_batches([empty, *parts])

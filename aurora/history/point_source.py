@@ -21,8 +21,8 @@ __all__ = ["READERS", "PointPiece", "PointSource", "note_reader", "reader_name"]
 # The folder of a log in which each reader notes the row before which it needs nothing any more: a folder for each
 # query, and in it a note for each of its inputs, since two of them may read one point.
 READERS = "readers"
-# So many rows of a log pass for one row of a train, where only some keys are wanted.
-PASSED = 64
+# So many rows of a log pass at most for one row of a train, where only some keys are wanted.
+PASSED = 1024
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,8 @@ class PointSource:
     # That of the log: what a process has read of an earlier one in its place is not taken for this.
     mark: str = ""
     live: bool = field(default=True, init=False)
+    # What is there already is worked through like a file.
+    history: bool = field(default=True, init=False)
     _log: Log | None = field(default=None, init=False, repr=False)
 
     @property
@@ -117,9 +119,25 @@ class PointSource:
         return {"row": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        # Where few rows are wanted, many can be passed over together.
-        rows *= 1 if self.wanted is None else PASSED
-        return {"row": max(cursor["row"], min(cursor["row"] + rows, self.there()))}
+        start = int(cursor["row"])
+        reached = start + rows if self.wanted is None else self._pass(start, rows)
+        return {"row": max(start, min(reached, self.there()))}
+
+    def _pass(self, start: int, rows: int) -> int:
+        """Behind so many wanted rows: few of them may be far apart, and are taken together."""
+        end, number = start + rows * PASSED, rows
+        wanted = np.array(self.wanted, np.uint64)
+        behind = 0
+        for log, first, count in self.parts():
+            low, high = max(start - behind, 0) + first, min(end - behind, count) + first
+            for path, segment in log.segments(low, high, log.published()) if low < high else ():
+                places = find_keys(path, segment, wanted) if segment.keyed else np.arange(segment.rows)
+                places = places[(places >= low - segment.row) & (places < high - segment.row)]
+                if len(places) >= number:
+                    return behind + segment.row + int(places[number - 1]) + 1 - first
+                number -= len(places)
+            behind += count
+        return end
 
     def there(self) -> int:
         """How many rows there are by now."""

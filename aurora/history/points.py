@@ -17,8 +17,8 @@ from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
 from aurora.history.aligned import note_passed
 from aurora.history.home import Home, QueryNote
-from aurora.history.keeping import find_first, remove_old
-from aurora.history.latest import is_due, read_latest, write_copy, write_log
+from aurora.history.keeping import find_first, find_readers, remove_old
+from aurora.history.latest import KeyCount, copied_upto, is_due, read_latest, write_copy, write_log
 from aurora.history.log import Log, Published
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
@@ -40,6 +40,9 @@ class Points:
         self._logs = {name: Log(folder) for name, folder in self._folders.items()}
         # A view whose output has a sink as well comes out twice.
         self._outputs = {name: f"#{name}" if name in sinks else name for name in self.points}
+        self._counts = {
+            name: KeyCount(log) for name, log in self._logs.items() if self.points[name].keep.latest
+        }
         self._copying: threading.Thread | None = None
         self._passing, self._passed = threading.Lock(), 0
         self._locks = {name: threading.Lock() for name in self.points}
@@ -171,14 +174,33 @@ class Points:
             if name.startswith(ARC):
                 continue
             published, first = log.published(), log.first()
+            counted = self._counts.get(name)
             found[name] = {
-                "rows": published.rows - first,
+                "rows": published.rows - first if counted is None else counted.count(),
                 "passed": published.rows,
                 "bytes": log.size(),
                 "keep": self.points[name].spec.get("keep"),
                 "view": name in self._network.outputs,
+                "held": self._held(name, published),
             }
         return found
+
+    def _held(self, name: str, published: Published) -> dict[str, int]:
+        """The rows that are kept for a query alone: older than the point keeps them, and not taken by it yet."""
+        log, point = self._logs[name], self.points[name]
+        try:
+            kept = (
+                copied_upto(log.folder)
+                if point.keep.latest
+                else find_first(log, point, point.keep, published)
+            )
+        except FileNotFoundError:
+            # Removed meanwhile: nobody needs it.
+            return {}
+        needed = find_readers(log.folder)
+        return {
+            query: kept - row for query, row in needed.items() if row < kept and not query.startswith("#")
+        }
 
 
 def _without_logs(rows: dict[str, int]) -> dict[str, int]:

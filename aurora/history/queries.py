@@ -184,6 +184,9 @@ class Queries:
             self._attached[note.name] = self._start(note, query, sinks)
         except AuroraError as fault:
             self._refused[note.name] = note, str(fault)
+        except Exception as fault:
+            # Whatever a kernel of the user's does when it is loaded: the network and its other queries go on.
+            self._refused[note.name] = note, f"{type(fault).__name__}: {' '.join(str(fault).split())}"
 
     def _start(self, note: QueryNote, query: Network, sinks: Mapping[str, Any]) -> AttachedQuery:
         points = self._points.points

@@ -13,7 +13,16 @@ from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
 
-__all__ = ["ARRIVED", "Segment", "encode_segments", "find_keys", "on_values", "read_numbers", "read_segment"]
+__all__ = [
+    "ARRIVED",
+    "Segment",
+    "encode_segments",
+    "find_keys",
+    "on_values",
+    "read_hashes",
+    "read_numbers",
+    "read_segment",
+]
 
 # Rows of one segment, at most.
 ROWS = 1 << 16
@@ -169,6 +178,13 @@ def read_numbers(path: str, segment: Segment) -> Ints:
         file.seek(segment.numbers_at)
         found = np.fromfile(file, segment.width, segment.rows)
     return segment.numbers[0] + found.astype(np.int64)
+
+
+def read_hashes(path: str, segment: Segment) -> Hashes:
+    """The hashes of the keys of its rows, in order."""
+    with open(path, "rb") as file:
+        file.seek(segment.keys_at)
+        return np.fromfile(file, np.uint64, segment.rows)
 
 
 def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:

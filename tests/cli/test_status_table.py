@@ -41,3 +41,21 @@ def test_all_of_it_fits() -> None:
         "100,000,000",
     ):
         assert f" {number}" in shown, number
+
+
+def test_what_a_failed_query_holds_is_said() -> None:
+    points = {
+        "near": {"keep": 25, "rows": 40, "passed": 90, "bytes": 10, "held": {"report": 1_500, "live": 3}}
+    }
+    queries = {
+        "report": {"state": "failed", "taken": 1, "behind": 9, "fault": "cannot write r.csv"},
+        "live": {"state": "catching up", "taken": 1, "behind": 9, "fault": None},
+    }
+    screen = io.StringIO()
+    Console(file=screen, width=200).print(
+        show_status({"state": "running", "points": points, "queries": queries})
+    )
+    assert screen.getvalue().splitlines()[-2:] == [
+        "query report: cannot write r.csv",
+        "query report: for it alone near holds 1,500 rows more than it keeps, and soon others: resume or detach it",
+    ]

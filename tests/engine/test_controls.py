@@ -105,12 +105,17 @@ class Live(Memory):
         return True
 
 
+class History(Live):
+    history = True
+
+
 @pytest.mark.parametrize(
     ("kind", "target", "lengths"),
     [
         (Memory, None, [10**6, 10**6]),
         (Memory, 2000, [FIRST, 250_000]),
         (Live, None, [FIRST, 250_000]),
+        (History, None, [10**6, 10**6]),
     ],
 )
 def test_trains_of_stored_files_are_long_unless_a_time_is_given(

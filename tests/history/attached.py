@@ -1,6 +1,9 @@
 """A network with points, queries to attach to it, and what each must answer, without Spark."""
 
+import gc
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora import Memory, Network, from_text
+from aurora import Memory, Network, Running, from_text
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.local import LocalRun
@@ -133,7 +136,19 @@ def wait_until(reached: Callable[[], bool]) -> None:
         if reached():
             return
         threading.Event().wait(0.02)
-    raise AssertionError("it did not come about in time")
+    raise AssertionError(f"it did not come about in time\n{tell_all()}")
+
+
+def tell_all() -> str:
+    """What all networks and queries of this process do, and where each thread is."""
+    told = []
+    for running in (found for found in gc.get_objects() if isinstance(found, Running)):
+        told.append(f"{running!r} {running._main._cause or ''}")
+        told += [f"query {name}: {status}" for name, status in running.queries().items()]
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        told.append(f"thread {names.get(ident)}\n{''.join(traceback.format_stack(frame))}")
+    return "\n".join(told)
 
 
 def read(path: Path) -> bytes:

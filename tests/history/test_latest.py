@@ -66,11 +66,15 @@ def test_the_table_has_the_last_row_of_each_key(
     tmp_path_factory: pytest.TempPathFactory, given_batches: list[list[tuple[Any, ...]]], copies: set[int]
 ) -> None:
     written = Written(tmp_path_factory.mktemp("log"))
+    counted = latest.KeyCount(written.log)
     for number, batch in enumerate(given_batches):
         written.add(batch)
         if number in copies:
             latest.write_copy(written.log, POINT, SCHEMA)
         assert written.read() == written.table()
+        assert latest.KeyCount(written.log).count() == len(written.table())
+        if number % 2:
+            assert counted.count() == len(written.table())
 
 
 def test_what_a_copy_holds_need_not_stay_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +83,16 @@ def test_what_a_copy_holds_need_not_stay_in_the_log(tmp_path: Path, monkeypatch:
     written = Written(tmp_path)
     for number in range(6):
         written.add([(number % 2, "a", number)])
-    assert latest.is_due(written.log)
+    counted = latest.KeyCount(written.log)
+    assert latest.is_due(written.log) and counted.count() == 2
     upto = latest.write_copy(written.log, POINT, SCHEMA)
     assert upto == 6 and not latest.is_due(written.log)
     assert remove_old(written.log, POINT) == 5
     assert written.log.files() == [5] and written.read() == written.table()
     written.add([(7, "b", 1)])
     assert written.read() == written.table()
+    # Whoever counts for the first time now finds the rows that are gone in the copy.
+    assert latest.KeyCount(written.log).count() == counted.count() == 3
 
 
 def test_a_reader_begins_with_the_table_and_goes_on_with_what_comes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from aurora import AuroraError
 from aurora.cli.commands import app
-from aurora.history import latest, segments
+from aurora.history import latest, peek, segments
 from aurora.history.home import Home
 from aurora.history.keeping import remove_old
 from aurora.history.log import Log
@@ -50,6 +50,33 @@ def test_the_last_rows_that_meet_a_condition(
 ) -> None:
     rows, upto = open_point(home, "recent").last(last, where)
     assert numbers(rows) == found and upto == 10
+
+
+@pytest.mark.parametrize(("last", "where", "found", "read"), [
+    (99, "n = 4", [4], 1),
+    (99, "n IN (2, 7, 8, 99) and t > 2", [7, 8], 2),
+    (1, "n = 2 or n = 8", [8], 1),
+    (99, "n = 99", [], 0),
+    (99, "n + 0 = 4", [4], 5),
+])  # fmt: skip
+def test_a_condition_on_the_storage_key_reads_what_can_meet_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch, last: int, where: str, found: list[int], read: int
+) -> None:
+    place, key = home.point("keyed"), ("n",)
+    write(PointSink(str(place), make_point(key=key)), [count(0, 9), count(9, 5)])
+    describe_point(place, SCHEMA, {"keep": "all", "key": ["n"]})
+    segments_read = []
+
+    def noted(path: str, segment: segments.Segment) -> Any:
+        segments_read.append(segment.row)
+        return segments.read_segment(path, segment)
+
+    monkeypatch.setattr(peek, "read_segment", noted)
+    assert numbers(open_point(home, "keyed").last(last, where)[0]) == found
+    assert len(segments_read) == read
+    replace(Log(str(place)).published(), ended=True).write(str(place))
+    followed = open_point(home, "keyed").follow(0, where)
+    assert [n for rows in followed for n in numbers(rows)][-last:] == found
 
 
 def test_rows_that_come_are_followed_without_a_gap(home: Home) -> None:

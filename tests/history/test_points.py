@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from aurora import AuroraError
+from aurora import AuroraError, from_text
 from aurora.history.home import Home, QueryNote
 from aurora.history.keeping import remove_old
+from aurora.history.last_status import last_status
 from aurora.history.points import Points, find_start
-from tests.history.attached import border, streams
+from tests.history.attached import BORDER, border, streams
 
 COUNT = 120
 
@@ -118,6 +119,32 @@ def test_readers_come_and_go(home: Home) -> None:
     points.remove_reader("one")
     points.remove_reader("never there")
     assert readers(home) == {} and not os.listdir(home.point("recent") / "readers")
+
+
+def test_what_a_query_holds_beyond_what_is_kept_is_told(home: Home) -> None:
+    points, passed = filled(home)
+    rows = len(passed["near"])
+    points.register("near", "slow/0", rows - 40)
+    points.register("near", "slow/1", rows - 30)
+    points.register("near", "quick/0", rows - 3)
+    points.register("near", "#deferred/0", 0)
+    points.register("recent", "slow/2", 0)
+    found = points.status()
+    assert found["near"]["held"] == {"slow": 40 - 25} and found["recent"]["held"] == {}
+    points.remove_reader("slow")
+    assert points.status()["near"]["held"] == {}
+
+
+def test_a_view_of_latest_rows_has_as_many_as_keys(home: Home) -> None:
+    text = BORDER.replace("view: {from: crowd, keep: all}", "view: {from: over, keep: latest, key: [Sid]}")
+    points, passed = Points(from_text(text), home), streams(COUNT)["recent"]
+    sink = points.sinks()["view"]
+    sink.publish(sink.deliver(0, passed.rows, passed.arrived, sink.open(None)))
+    points.describe()
+    found = points.status()["view"]
+    assert found["passed"] == len(passed) and found["rows"] == len(set(passed.rows["Sid"].to_pylist())) == 4
+    home.checkpoint.mkdir()
+    assert last_status(home)["points"]["view"]["rows"] == 4
 
 
 def test_nothing_is_removed_while_a_query_begins(home: Home) -> None:

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aurora import Schema, from_text
-from aurora.history import point_source
+from aurora.algebra.tuples.hashing import hash_rows
+from aurora.history import point_source, segments
 from aurora.history.point_sink import PointSink
 from aurora.history.point_source import PointSource
 from aurora.history.pull import find_wanted
@@ -68,6 +71,48 @@ def test_a_clock_needs_all_tuples() -> None:
     assert find_wanted(query, "rows", KEY, SCHEMA) is None
 
 
+@given(
+    rows=st.lists(st.integers(0, 4), min_size=1, max_size=40),
+    ahead=st.integers(0, 12),
+    first=st.integers(0, 5),
+    train=st.integers(1, 5),
+    passed=st.integers(1, 9),
+)
+def test_a_train_ends_behind_its_last_wanted_row(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[int],
+    ahead: int,
+    first: int,
+    train: int,
+    passed: int,
+) -> None:
+    """Or where so many have passed for each row of it that it has been long enough on the way."""
+    folder = tmp_path_factory.mktemp("log")
+    schema, point = Schema.parse("Sid int"), Point("recent", Port("over"), Keep(), key=("Sid",))
+    first = min(first, len(rows))
+    whole = [*rows[:ahead], *rows[first:]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "ROWS", 3)
+        patch.setattr(point_source, "PASSED", passed)
+        for name, held in (("table", rows[:ahead]), ("log", rows)):
+            sink = PointSink(str(folder / name), point)
+            batch = pa.record_batch([pa.array(held, pa.int32())], names=["Sid"])
+            sink.publish(sink.deliver(0, batch, np.zeros(len(held), np.int64), sink.open(None)))
+        hashes = np.unique(hash_rows([pa.array([1, 3], pa.int32())], 2)).tolist()
+        source = PointSource(str(folder / "log"), first, "q", str(folder / "table"), tuple(hashes))
+        place, found = source.begin(), []
+        while place["row"] < len(whole):
+            end = source.advance(place, train)
+            near = whole[place["row"] : place["row"] + train * passed]
+            behind = [number + 1 for number, sid in enumerate(near) if sid in (1, 3)][train - 1 :]
+            assert end["row"] == place["row"] + (behind[0] if behind else len(near))
+            portions = [piece.read(schema) for piece in source.pieces(place, end, 2)]
+            found += [row["Sid"] for portion in portions for row in portion.rows.to_pylist()]
+            place = end
+        assert source.advance(place, train) == place
+    assert found == [sid for sid in whole if sid in (1, 3)]
+
+
 def test_only_wanted_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 2 * ROWS + 100
     numbers = np.arange(count)
@@ -80,11 +125,11 @@ def test_only_wanted_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     hashes = find_wanted(query, "rows", KEY, SCHEMA)
     assert hashes is not None
     source = PointSource(str(tmp_path), 1000, "q", wanted=tuple(hashes.tolist()))
-    end = source.advance(source.begin(), -(-count // point_source.PASSED))
+    expected = numbers[1000:][numbers[1000:] % 1000 == 7] - 1000
+    end = source.advance(source.begin(), len(expected) + 1)
     assert end["row"] == count - 1000
     read = [piece.read(SCHEMA) for piece in source.pieces(source.begin(), end, 3)]
     found = np.concatenate([portion.numbers for portion in read])
-    expected = numbers[1000:][numbers[1000:] % 1000 == 7] - 1000
     assert found.tolist() == expected.tolist()
     assert [row["Pos"] for portion in read for row in portion.rows.to_pylist()] == (expected + 1000).tolist()
     assert np.concatenate([portion.arrived for portion in read]).tolist() == ((expected + 1000) * 2).tolist()

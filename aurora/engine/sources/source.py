@@ -91,9 +91,11 @@ class Source(Protocol):
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most `rows` rows. It may have three attributes: `keeps`, if its rows wait at the source until
+    rows in portions of at most `rows` rows. It may have four attributes: `keeps`, if its rows wait at the source until
     they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
-    (`SkippingPiece`); and `unit`, if its positions count something smaller than rows, bytes say: how many make a row.
+    (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest batches, as
+    those of a stored file do; and `unit`, if its positions count something smaller than rows, bytes say: how many make a
+    row.
     """
 
     @property

@@ -67,6 +67,11 @@ class Admission:
     def live(self) -> bool:
         return any(source.live for source in self.sources.values())
 
+    @property
+    def _history(self) -> bool:
+        """Whether nobody waits for what is there when the run begins: it is worked through like a stored file."""
+        return all(getattr(source, "history", False) for source in self.sources.values())
+
     def first(self) -> dict[str, Any]:
         return {
             "inputs": {name: source.begin() for name, source in self.sources.items()},
@@ -173,6 +178,8 @@ class Admission:
             return self.rows
         left = sum(rows or 0 for rows in start.get("waiting", {}).values())
         last = Trip(start["length"], start["rows"], took, left) if start["length"] else None
+        if last is None and self.longest is None and self._history:
+            return self.rows
         return train_length(last, target, self.rows, live, self.longest if live else None, recent)
 
 
