@@ -94,8 +94,8 @@ class Source(Protocol):
     rows in portions of at most `rows` rows. It may have four attributes: `keeps`, if its rows wait at the source until
     they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
     (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest batches, as
-    those of a stored file do; and `unit`, if its positions count something smaller than rows, bytes say: how many make a
-    row.
+    those of a stored file do; and `unit`, if its positions count something smaller than rows, such as bytes: how many
+    of them make a row.
     """
 
     @property
