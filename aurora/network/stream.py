@@ -1,6 +1,6 @@
 """A stream of a network under construction, and the boxes that can be put behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -55,11 +55,21 @@ class Stream:
         return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
 
     def explode(
-        self, array: str, as_: str, *, name: str | None = None, at: str | None = None, outer: bool = False
+        self,
+        array: str,
+        as_: str | Sequence[str],
+        *,
+        name: str | None = None,
+        at: str | None = None,
+        outer: bool = False,
     ) -> "Stream":
-        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`."""
+        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`.
+
+        Of a map, `as_` names two fields: ["key", "value"].
+        """
         options = {} if at is None else {"at": at}
-        spec = {"explode": array, "as": as_, "from": str(self.port), **options}
+        named = as_ if isinstance(as_, str) else list(as_)
+        spec = {"explode": array, "as": named, "from": str(self.port), **options}
         return self.network.add(name, {**spec, "outer": True} if outer else spec)
 
     def union(self, *others: "Stream", name: str | None = None) -> "Stream":

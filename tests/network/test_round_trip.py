@@ -248,9 +248,16 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         return stream.map(draw(st.sampled_from([fields, {"*": "* EXCEPT (Sid)", **fields}])), name=name)
     if kind == "explode":
         options = draw(st.sampled_from([{}, {"at": "Place"}, {"outer": True}]))
-        return stream.explode(
-            "split(Name, ',')", draw(st.sampled_from(["Part", "Name"])), name=name, **options
+        array, as_ = draw(
+            st.sampled_from(
+                [
+                    ("split(Name, ',')", "Part"),
+                    ("split(Name, ',')", "Name"),
+                    ("str_to_map(Name)", ["Key", "Name"]),
+                ]
+            )
         )
+        return stream.explode(array, as_, name=name, **options)
     if kind == "union":
         return stream.union(other, name=name)
     if kind == "bsort":
