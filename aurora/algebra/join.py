@@ -1,6 +1,6 @@
 """Join(P, Size s, Left Assuming O1, Right Assuming O2): pairs of tuples near each other that satisfy P."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -26,6 +26,7 @@ from aurora.algebra.ordering.sides import Side, Tuples
 from aurora.algebra.ordering.values import to_values
 from aurora.algebra.ordering.waiting_list import WaitingList
 from aurora.algebra.state.groups import Groups
+from aurora.algebra.state.runs import ByLookup
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
@@ -242,7 +243,7 @@ class Join:
             if waiting_list is not None and waiting_list.called is not None:
                 streams.append((waiting_list.called, waiting_list.called.schema.names))
         # A tuple that has met nobody comes out in the turn that passes it, so it is never there to be swept.
-        sweep = {SIDES[side]: partial(self._are_needed, side, turn) for side in (0, 1)}
+        sweep = {SIDES[side]: self._sweep(side, turn) for side in (0, 1) if self._fields(side) is not None}
         everything = turn.moment.end and bool(self.unmatched.sides)
         return turn.state.groups("tuples", names[0], *streams, everything=everything, sweep=sweep)
 
@@ -300,15 +301,18 @@ class Join:
         value = to_values(own.all.train.rows.column(self._orders[side].on))
         return Waiting(own.all.train, value, group[own.all.group], len(own.old))
 
+    def _sweep(self, side: int, turn: Turn) -> Callable[[pa.RecordBatch], Mask]:
+        stays = partial(self._are_needed, side, turn)
+        return stays if self._orders[1 - side].clocked else ByLookup(stays)
+
     def _are_needed(self, side: int, turn: Turn, rows: pa.RecordBatch) -> Mask:
         """Which rows of a side the other one had not passed when the turn began.
 
         What it passes in this turn may still meet tuples of this turn.
         """
         fields, order = self._fields(side), self._orders[1 - side]
+        assert fields is not None
         value = to_values(rows.column(self._orders[side].on))
-        if fields is None:
-            return np.ones(rows.num_rows, bool)
         clock = self._clock(1 - side, turn)
         if clock is not None:
             return ~are_passed(value, np.zeros(len(value), np.int64), clock.bounds_before, self.size)

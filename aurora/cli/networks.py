@@ -139,6 +139,8 @@ def run_network(
     """
     from aurora.cli.progress import RunWatch
     from aurora.cli.summary import nothing_was_read, summarise, tell_stopped
+    from aurora.engine.outages import stop_waiting_at
+    from aurora.engine.sinks.sink import Interrupted
     from aurora.history.running import start
     from aurora.network.text import read_network
 
@@ -163,6 +165,7 @@ def run_network(
         try:
             with (
                 RunWatch(list(read.outputs)) as watch,
+                stop_waiting_at(stop),
                 start(read, sources, sinks, settings, watch, watch.store) as running,
             ):
                 watch.running = running
@@ -170,6 +173,9 @@ def run_network(
                 result = running.wait(stop)
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
+        except Interrupted as fault:
+            tell(str(fault), "stopped", network=read.name)
+            raise typer.Exit(stop.status) from None
         summarise(result, list(read.outputs))
         if not result.ended:
             tell_stopped(result, fresh)

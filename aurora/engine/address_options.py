@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["choose", "is_variable", "look_up", "read_options", "without_secrets"]
+__all__ = ["choose", "is_variable", "look_up", "read_options", "without_secrets", "without_slashes"]
 
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
@@ -30,6 +30,11 @@ def read_options(what: str, kind: str, text: str | None, known: Sequence[str]) -
             raise AuroraError(f"{what}: option {name} has no value; write {name}=VALUE")
         given[name] = unquote(value)
     return given
+
+
+def without_slashes(place: str) -> str:
+    """For the end of a message: what to do about an address that begins as those of the web do."""
+    return "; leave the // out" if place.startswith("//") else ""
 
 
 def choose(

@@ -74,8 +74,10 @@ def _mapped(operator: Map, frames: list[DataFrame]) -> dict[str, DataFrame]:
 def _exploded(operator: Explode, frames: list[DataFrame]) -> dict[str, DataFrame]:
     (frame,) = frames
     explode = "posexplode_outer" if operator.outer else "posexplode"
-    made = frame.select("*", expr(f"{explode}({operator.array.spark_sql()}) AS (`#place`, `#element`)"))
-    own = {operator.element: "#element", operator.place: "#place"}
+    own: dict[str | None, str] = {operator.place: "#place"}
+    own |= {name: f"#{number}" for number, name in enumerate(operator.elements)}
+    names = ", ".join(_quoted(name) for name in own.values())
+    made = frame.select("*", expr(f"{explode}({operator.array.spark_sql()}) AS ({names})"))
     return {
         "1": made.select(*(col(_quoted(own.get(name, name))).alias(name) for name in operator.outputs["1"]))
     }

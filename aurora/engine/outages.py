@@ -1,19 +1,32 @@
 """Servers that may be away for a while: a run waits for them, tells so, and goes on when they are back."""
 
 import logging
+import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from aurora.engine.sinks.sink import Interrupted
 from aurora.errors import AuroraError
 
-__all__ = ["PATIENCE", "PAUSE", "Persistence", "ServerWatch", "Unreachable", "try_patiently"]
+__all__ = [
+    "PATIENCE",
+    "PAUSE",
+    "Persistence",
+    "ServerWatch",
+    "Unreachable",
+    "stop_waiting_at",
+    "try_patiently",
+]
 
 Found = TypeVar("Found")
 # A server that does not answer when a run starts is waited for so long, in seconds; and between two tries.
 PATIENCE, PAUSE = 30.0, 0.25
+# Who waits for longer than this hears of it; and so often it is seen whether the run is to stop.
+SILENCE, GLANCE = 2.0, 0.1
 # A watch asks once in so many seconds; so many questions without an answer are an outage.
 EVERY, MISSED = 1.0, 2
 
@@ -22,18 +35,90 @@ class Unreachable(Exception):
     """The server does not answer, or not yet; it may later."""
 
 
+_stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+@contextmanager
+def stop_waiting_at(stop: threading.Event | None) -> Iterator[None]:
+    """Inside, a start that waits for a server gives up once the event is set."""
+    before = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(before)
+
+
 def try_patiently(what: str, server: str, step: Callable[[], Found]) -> Found:
     """When a run starts: waits a while for a server that is about to start. `what` is the source or sink in words."""
-    deadline = time.monotonic() + PATIENCE
+    waiting = _Waiting(what, server)
     while True:
         try:
-            return step()
+            found = waiting.do(step)
         except Unreachable as fault:
-            if time.monotonic() > deadline:
-                raise AuroraError(
-                    f"{what}: {server} does not answer: {fault}; start it, or check the address"
-                ) from None
+            waiting.rest(str(fault))
+        else:
+            waiting.end()
+            return found
+
+
+class _Waiting:
+    """For a server when a run starts: tells of it, and ends when the run is to stop, also in the middle of a step."""
+
+    def __init__(self, what: str, server: str) -> None:
+        self._what = what
+        self._server = server
+        self._since = time.monotonic()
+        self._told = False
+
+    def do(self, step: Callable[[], Found]) -> Found:
+        """A client that asks a server cannot be interrupted, so it asks in a thread of its own."""
+        done: queue.SimpleQueue[tuple[list[Found], BaseException | None]] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                done.put(([step()], None))
+            except BaseException as fault:
+                done.put(([], fault))
+
+        threading.Thread(target=work, name=f"start with {self._server}", daemon=True).start()
+        while True:
+            try:
+                found, fault = done.get(timeout=GLANCE)
+            except queue.Empty:
+                self._look("")
+                continue
+            if fault is not None:
+                raise fault
+            return found[0]
+
+    def rest(self, fault: str) -> None:
+        """Until the next try; the last one was long enough ago once the patience is at its end."""
+        if time.monotonic() - self._since > PATIENCE:
+            raise AuroraError(
+                f"{self._what}: {self._server} does not answer: {fault}; start it, or check the address"
+            ) from None
+        self._look(fault)
+        stop = _stop.get()
+        if stop is None:
             time.sleep(PAUSE)
+        else:
+            stop.wait(PAUSE)
+
+    def end(self) -> None:
+        if self._told:
+            self._tell("answers; the run starts")
+
+    def _look(self, fault: str) -> None:
+        stop = _stop.get()
+        if stop is not None and stop.is_set():
+            raise Interrupted(f"{self._what}: the run was stopped while it waited for {self._server}")
+        if not self._told and time.monotonic() - self._since > SILENCE:
+            self._told = True
+            reason = f" ({fault})" if fault else ""
+            self._tell(f"does not answer{reason}; the run waits for it, up to {PATIENCE:.0f} s")
+
+    def _tell(self, text: str) -> None:
+        logging.getLogger("aurora").warning(f"{self._what}: {self._server} {text}")
 
 
 class Persistence:

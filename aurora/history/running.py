@@ -16,6 +16,7 @@ from aurora.adapt.drawing import describe_arcs
 from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
+from aurora.engine.outages import stop_waiting_at
 from aurora.engine.paths import Read
 from aurora.engine.result import Result
 from aurora.engine.settings import Settings
@@ -56,7 +57,9 @@ def run(
     `watch` is called with the report of each batch. Without sinks the rows of all outputs are kept in memory:
     `result["alarms"]`, `result.to_pandas()`.
     """
-    with start(network, sources, sinks, settings, watch, storing) as running:
+    with stop_waiting_at(stop):
+        started = start(network, sources, sinks, settings, watch, storing)
+    with started as running:
         return running.wait(stop)
 
 

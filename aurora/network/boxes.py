@@ -157,12 +157,14 @@ def _map(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], whe
 
 
 def _explode(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
-    names = {key: spec[key] for key in ("as", "at") if key in spec}
-    for key, name in names.items():
+    given = spec["as"]
+    elements = tuple(given) if isinstance(given, list) else (given,)
+    named = [*(("as", name) for name in elements), *([("at", spec["at"])] if "at" in spec else [])]
+    for key, name in named:
         if not isinstance(name, str) or not name:
             raise AuroraError(f"{where}: {key} is the name of a field, found '{name}'")
     outer = read_truth(spec, "outer", where)
-    return Explode.of(str(spec["explode"]), names["as"], schemas[0], names.get("at"), outer, where)
+    return Explode.of(str(spec["explode"]), elements, schemas[0], spec.get("at"), outer, where)
 
 
 def _union(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:

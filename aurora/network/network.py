@@ -26,7 +26,7 @@ from aurora.network.relations import check_relations
 from aurora.network.stored import check_address, read_stored_schema
 from aurora.network.stream import Port, Stream
 
-__all__ = ["Box", "Input", "Network", "Output", "Port", "Stream"]
+__all__ = ["Box", "Input", "Network", "Output", "Port", "Stream", "check_dots"]
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class Network:
         """The stream of a clock, whose field must be like the one that is ordered by it."""
         if clock.stream is None:
             return streams[clock.input]
-        port = self.find(clock.stream, f"{where}, clock")
+        port = self.find(f".{clock.stream}", f"{where}, clock")
         if port.box in self.inputs and self.inputs[port.box].static:
             raise AuroraError(f"{where}: clock {port} is a table; name a stream")
         schema, own = self.schema(port), self.schema(streams[clock.input])[clock.field]
@@ -271,7 +271,7 @@ class Network:
         spec: dict[str, Any] = {
             "user": kernel,
             **({} if with_ is None else {"with": dict(with_)}),
-            "inputs": {slot: str(self.own(stream)) for slot, stream in inputs.items()},
+            "inputs": {slot: self.own(stream).reference for slot, stream in inputs.items()},
             "outputs": dict(outputs),
         }
         if key:
@@ -388,8 +388,9 @@ class Network:
         return self.inputs[port.box].schema
 
     def find(self, reference: str, where: str) -> Port:
-        """`name`, `box.port`; inside a group also without the group's name."""
-        prefixes = [self._prefix]
+        """`name`, `box.port`; inside a group also without the group's name, and `.name` for one outside of it."""
+        prefixes = ["" if reference.startswith(".") else self._prefix]
+        reference = reference.removeprefix(".")
         while prefixes[-1]:
             prefixes.append(prefixes[-1][: prefixes[-1][:-1].rfind(".") + 1])
         for prefix in prefixes:
@@ -414,6 +415,7 @@ class Network:
         """Raises a fault if a name cannot be given; where definitions replace, what is `alike` may have it."""
         if not name or any(c.isspace() or c == "=" for c in name):
             raise AuroraError(f"{where}: a name must not contain spaces or '='")
+        check_dots(name, where)
         point = name in self.points and name not in self.outputs
         if (name in self.inputs or name in self.boxes or point) and not (self.replace and name in alike):
             made = "; a box without a name has it: name that box" if name in self._made else ""
@@ -462,6 +464,14 @@ class Network:
         return self.name, self.inputs, self.boxes, self.outputs, self.points
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def check_dots(name: str, where: str) -> None:
+    """Raises a fault where a dot stands at an edge: inside a group, `.name` is the name outside of it."""
+    if "" in name.split("."):
+        raise AuroraError(
+            f"{where}: a name must not begin or end with a dot, which stands between a group and a box"
+        )
 
 
 def _parsed(schema: str | Schema, where: str) -> Schema:

@@ -152,7 +152,7 @@ DECLARED = (
     (re.compile(r"DATETIME|TIMESTAMP"), TIMESTAMP),
     (re.compile(r"DATE$"), DATE),
     (re.compile(r".*INT"), BIGINT),
-    (re.compile(r".*(?:CHAR|CLOB|TEXT)"), STRING),
+    (re.compile(r".*(?:CHAR|CLOB|TEXT|JSON)"), STRING),
     (re.compile(r".*(?:REAL|FLOA|DOUB)"), DOUBLE),
 )
 

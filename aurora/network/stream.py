@@ -1,6 +1,6 @@
 """A stream of a network under construction, and the boxes that can be put behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,11 @@ class Port:
 
     def __str__(self) -> str:
         return f"{self.box}.{self.port}" if self.port else self.box
+
+    @property
+    def reference(self) -> str:
+        """The name from the top, which means the same inside every group."""
+        return f".{self}"
 
 
 @dataclass(frozen=True)
@@ -46,27 +51,37 @@ class Stream:
 
     def __getitem__(self, port: str) -> "Stream":
         """Another port of the same box: over["rest"]."""
-        return self.network.stream(f"{self.port.box}.{port}")
+        return self.network.stream(f".{self.port.box}.{port}")
 
     def filter(self, *predicates: str, name: str | None = None) -> "Stream":
-        return self.network.add(name, {"filter": list(predicates), "from": str(self.port)})
+        return self.network.add(name, {"filter": list(predicates), "from": self.port.reference})
 
     def map(self, fields: Mapping[str, str], *, name: str | None = None) -> "Stream":
-        return self.network.add(name, {"map": dict(fields), "from": str(self.port)})
+        return self.network.add(name, {"map": dict(fields), "from": self.port.reference})
 
     def explode(
-        self, array: str, as_: str, *, name: str | None = None, at: str | None = None, outer: bool = False
+        self,
+        array: str,
+        as_: str | Sequence[str],
+        *,
+        name: str | None = None,
+        at: str | None = None,
+        outer: bool = False,
     ) -> "Stream":
-        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`."""
+        """A tuple for each element of an array: the element is the field `as_`, its position from 0 the field `at`.
+
+        Of a map, `as_` names two fields: ["key", "value"].
+        """
         options = {} if at is None else {"at": at}
-        spec = {"explode": array, "as": as_, "from": str(self.port), **options}
+        named = as_ if isinstance(as_, str) else list(as_)
+        spec = {"explode": array, "as": named, "from": self.port.reference, **options}
         return self.network.add(name, {**spec, "outer": True} if outer else spec)
 
     def union(self, *others: "Stream", name: str | None = None) -> "Stream":
-        return self.network.add(name, {"union": [str(self.network.own(s)) for s in (self, *others)]})
+        return self.network.add(name, {"union": [self.network.own(s).reference for s in (self, *others)]})
 
     def bsort(self, order: Mapping[str, Any], *, name: str | None = None) -> "Stream":
-        return self.network.add(name, {"bsort": {}, "from": str(self.port), "order": dict(order)})
+        return self.network.add(name, {"bsort": {}, "from": self.port.reference, "order": dict(order)})
 
     def aggregate(
         self, functions: Any, *, order: Mapping[str, Any], name: str | None = None, **options: Any
@@ -75,7 +90,7 @@ class Stream:
 
         For a row per tuple: size="all" covers its group so far; partial=True covers the last `size` tuples by "#".
         """
-        spec = {"aggregate": functions, "from": str(self.port), "order": dict(order)}
+        spec = {"aggregate": functions, "from": self.port.reference, "order": dict(order)}
         return self.network.add(name, {**spec, **options})
 
     def top(
@@ -88,7 +103,7 @@ class Stream:
         **options: Any,
     ) -> "Stream":
         """`choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start. Options: advance, timeout, align."""
-        spec = {"top": dict(choice), "from": str(self.port), "order": dict(order), "size": size}
+        spec = {"top": dict(choice), "from": self.port.reference, "order": dict(order), "size": size}
         return self.network.add(name, {**spec, **options})
 
     def join(self, right: "Stream", predicate: str, *, name: str | None = None, **options: Any) -> "Stream":
@@ -97,7 +112,7 @@ class Stream:
 
         For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
         """
-        spec = {"join": predicate, "left": str(self.port), "right": str(self.network.own(right))}
+        spec = {"join": predicate, "left": self.port.reference, "right": self.network.own(right).reference}
         return self.network.add(name, {**spec, **options})
 
     def resample(
@@ -111,7 +126,7 @@ class Stream:
         **options: Any,
     ) -> "Stream":
         """Options: size; or match and between, if the left tuples say how far they reach."""
-        sides = {"left": str(self.port), "right": str(self.network.own(right))}
+        sides = {"left": self.port.reference, "right": self.network.own(right).reference}
         orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
         return self.network.add(name, {"resample": functions, **sides, **orders, **options})
 
@@ -119,5 +134,10 @@ class Stream:
         self, on: str, *, until: "Stream", order: Mapping[str, Any], name: str | None = None
     ) -> "Stream":
         """Holds each tuple until the stream `until`, in the given order, has passed the tuple's value of `on`."""
-        spec = {"wait": on, "from": str(self.port), "for": str(self.network.own(until)), "order": dict(order)}
+        spec = {
+            "wait": on,
+            "from": self.port.reference,
+            "for": self.network.own(until).reference,
+            "order": dict(order),
+        }
         return self.network.add(name, spec)

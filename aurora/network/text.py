@@ -22,8 +22,9 @@ from aurora.network.ends import (
     sort_points,
 )
 from aurora.network.kernels import imported, place_of
-from aurora.network.network import Network
+from aurora.network.network import Network, check_dots
 from aurora.network.plain_yaml import dump_yaml, load_yaml
+from aurora.network.rooted import describe_box, from_the_top
 
 __all__ = ["add_boxes", "from_text", "read_network", "to_text", "write_network"]
 
@@ -114,9 +115,10 @@ def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> 
 
 
 def add_boxes(network: Network, boxes: Mapping[str, Any]) -> None:
-    """Adds boxes by their whole names, each behind what it takes."""
-    for name in boxes:
-        _add_box(network, name, boxes)
+    """Adds boxes by their whole names, which their references have too, each behind what it takes."""
+    rooted = {name: from_the_top(spec, f"box {name}") for name, spec in boxes.items()}
+    for name in rooted:
+        _add_box(network, name, rooted)
 
 
 def _add_box(network: Network, name: str, boxes: Mapping[str, Any]) -> None:
@@ -127,7 +129,9 @@ def _add_box(network: Network, name: str, boxes: Mapping[str, Any]) -> None:
     while wanted is not None:
         if wanted in waiting:
             circle = [*list(waiting)[list(waiting).index(wanted) :], wanted]
-            raise AuroraError(f"box {wanted}: the boxes form a loop: {' -> '.join(circle)}")
+            short = wanted.rpartition(".")[2]
+            outside = f"; for the {short} outside of the group write .{short}" if short != wanted else ""
+            raise AuroraError(f"box {wanted}: the boxes form a loop: {' -> '.join(circle)}{outside}")
         if wanted not in network.boxes:
             waiting[wanted] = _taken(wanted, boxes)
         wanted = _next(network, boxes, waiting)
@@ -158,6 +162,8 @@ def _taken(name: str, boxes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _box_of(reference: str, group: str, boxes: Mapping[str, Any]) -> str | None:
+    if reference.startswith("."):
+        reference, group = reference[1:], ""
     while True:
         full = f"{group}.{reference}" if group else reference
         if full in boxes:
@@ -175,6 +181,7 @@ def _flat(boxes: Any, prefix: str, source: str) -> Iterator[tuple[str, Any]]:
         what = f"group {prefix[:-1]}" if prefix else f"{source}: boxes"
         raise AuroraError(f"{what} is a mapping of names to boxes, found '{boxes}'")
     for name, spec in boxes.items():
+        check_dots(str(name), f"box {prefix}{name}")
         if isinstance(spec, Mapping) and set(spec) == {"group"}:
             yield from _flat(spec["group"], f"{prefix}{name}.", source)
         else:
@@ -192,7 +199,8 @@ def to_text(network: Network) -> str:
     """The text of a network; `from_text` makes an equal network from it."""
     boxes = {}
     for name, box in network.boxes.items():
-        boxes[name] = {key: _plain(value, f"box {name}") for key, value in box.spec.items()}
+        told = describe_box(network, box)
+        boxes[name] = {key: _plain(value, f"box {name}") for key, value in told.items()}
     inputs, points, outputs = describe_ends(network)
     content = {
         "network": network.name,

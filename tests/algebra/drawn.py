@@ -9,10 +9,9 @@ from tests.algebra.spark_values import SCHEMA
 
 __all__ = ["KINDS", "draw", "written"]
 
-# No -0D: to Spark's optimiser it is the same as 0D, so that if(b, 0D, -0D) is always 0D. The fields have both.
 LEAVES = {
     "whole": ["t", "s", "i", "j", "l", "i", "l", "0", "1", "-1", "7", "2147483647", "3000000000", "2Y"],
-    "fraction": ["f", "d", "e", "d", "e", "0D", "-1D", "1.5D", "1e300", "2.5F"],
+    "fraction": ["f", "d", "e", "d", "e", "0D", "-0D", "-1D", "1.5D", "1e300", "2.5F"],
     "truth": ["b", "c", "b", "c", "TRUE", "CAST(NULL AS BOOLEAN)"],
     "word": ["x", "y", "n", "x", "'a'", "''", "'日'"],
     "words": ["'-'", "''", "'日'"],

@@ -187,7 +187,9 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
         case "explode":
             outer = draw(st.booleans())
             array = "if(v > 4, CAST(NULL AS array<bigint>), if(g = 1, map_values(map('v', v)), array(v + 1, v, 6L)))"
-            made = stream.explode(array, "v", at="at", outer=outer, name=f"{name}x")
+            entries = "if(v > 4, NULL, if(g = 1, map('a', v), map('b', v + 1, 'a', v, 'c', 6L)))"
+            what, as_ = draw(st.sampled_from([(array, "v"), (entries, ["key", "v"])]))
+            made = stream.explode(what, as_, at="at", outer=outer, name=f"{name}x")
             made.map({**SAME, "v": "coalesce(v, 0) + coalesce(at, 0)"}, name=name)
             return ExplodedSum(outer)
         case "union":

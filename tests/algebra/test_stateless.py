@@ -63,7 +63,33 @@ def test_explode(outer: bool, rows: list[Arrival]) -> None:
     check_agreement(box, lambda: squal.Explode(lambda row: row["v"], "v", "", outer), rows, schema)
 
 
+@pytest.mark.parametrize("outer", [False, True])
+@given(
+    arrivals(
+        st.lists(numbers(32), max_size=30),
+        v=st.one_of(
+            st.dictionaries(st.sampled_from("abc"), st.one_of(st.integers(-3, 9), st.none()), max_size=3).map(
+                lambda entries: list(entries.items())
+            ),
+            st.none(),
+        ),
+    )
+)
+def test_explode_of_a_map(outer: bool, rows: list[Arrival]) -> None:
+    schema = Schema.parse("T int, v map<string, int>")
+    box = Explode.of("v", ("key", "value"), schema, "at", outer)
+    assert str(box.outputs["1"]) == "T int, v map<string, int>, key string, value int, at int"
+    naive = lambda: squal.Explode(lambda row: row["v"], ("key", "value"), "at", outer)  # noqa: E731
+    check_agreement(box, naive, rows, schema)
+    box = Explode.of("v", ("v", "T"), schema, None, outer)
+    assert str(box.outputs["1"]) == "T int, v string" and box.keeps("1") == ({},)
+    check_agreement(box, lambda: squal.Explode(lambda row: row["v"], ("v", "T"), "", outer), rows, schema)
+
+
 def test_what_an_explode_needs() -> None:
+    box = Explode.of("m", ("T", "value"), Schema.parse("T int, m map<string, int>, c int"))
+    assert box.needs({"value": None}) == ({"T": {}, "m": None},)
+    assert box.needs(None) == ({"m": None, "c": None, "T": {}},)
     box = Explode.of("a", "b", Schema.parse("T int, a array<int>, c int"), "at")
     assert box.needs({"b": None, "at": None}) == ({"a": None},)
     assert box.needs({"c": None}) == ({"c": None, "a": None},)

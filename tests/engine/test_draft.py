@@ -131,6 +131,32 @@ def test_json_lines(tmp_path: Path) -> None:
     assert [row["n"] for row in counted(sample, draft)] == [2, 2]
 
 
+def test_objects_whose_names_are_values(tmp_path: Path) -> None:
+    """Many names, each in few objects, make a map; few names, or values of several types, make a record."""
+    lines = [
+        {
+            "at": f"2026-11-16T07:0{i}:00Z",
+            "seen": {f"sensor {i}": i, f"sensor {i + 1}": 0.5},
+            "rows": {f"row {i}": {"n": i}, f"row {i + 1}": None},
+            "few": {f"f{i % 4}": i},
+            "all": {f"a{j}": j for j in range(12)},
+            "mixed": {f"m{i}": "x" if i % 2 else 1, f"n{i}": 0},
+        }
+        for i in range(10)
+    ]
+    path = tmp_path / "seen.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    sample, draft = drafted(path)
+    assert sample.schema["seen"] == pa.map_(pa.string(), pa.float64())
+    assert sample.schema["rows"] == pa.map_(pa.string(), pa.struct([("n", pa.int64())]))
+    assert all(pa.types.is_struct(sample.schema[name]) for name in ("few", "all", "mixed"))
+    assert sample.rejects == () and sample.rows.column("seen")[1].as_py() == [
+        ("sensor 1", 1),
+        ("sensor 2", 0.5),
+    ]
+    assert sum(row["n"] for row in counted(sample, draft)) == 10
+
+
 def test_parquet(tmp_path: Path) -> None:
     moments = pa.array([START, START], pa.timestamp("ms", "UTC"))
     pyarrow.parquet.write_table(pa.table({"when": moments, "k": ["a", "a"]}), tmp_path / "t.parquet")

@@ -45,6 +45,8 @@ def test_an_address_and_its_options() -> None:
         ("kafka:localhost/t", "needs a host, a port and a topic, for example kafka:localhost:9092/trips"),
         ("kafka:localhost:9092", "needs a host, a port and a topic"),
         (f"{HOST}/a b", "needs a host"),
+        ("kafka://localhost:9092/t", "for example kafka:localhost:9092/trips; leave the // out"),
+        ("kafka:ann:canary@localhost:9092/t", "an address must not contain a password(?!.*canary)"),
         (
             f"{HOST}/t?fromat=csv",
             r"there is no option fromat \(did you mean format\?\); the options of kafka are",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora import AuroraError, Memory, Network, Schema
+from aurora import AuroraError, Memory, Network, Schema, from_text, to_text
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
@@ -116,8 +116,20 @@ def test_what_takes_no_maps(tmp_path: Path) -> None:
             stream.aggregate({"n": "count(*)"}, size=1, name="b", **box)
     with pytest.raises(AuroraError, match="max takes values, not a map"):
         stream.aggregate({"n": "max(m)"}, order={"on": "T"}, size=1, name="b")
-    with pytest.raises(AuroraError, match=r"explode needs an array: .*map_keys\(m\)"):
-        stream.explode("m", "b", name="each")
+    for array, as_, told in [
+        ("m", "b", r"'m' is a map, .*: write as: \[key, value\], found as: b"),
+        ("m", ["a", "b", "c"], r"write as: \[key, value\], found as: \[a, b, c\]"),
+        ("m", ["b", "b"], r"as: \[b, b\] names two fields b; choose another name"),
+        ("m", ["b", 3], "as is the name of a field, found '3'"),
+        (
+            "map_keys(m)",
+            ["a", "b"],
+            r"'map_keys\(m\)' is an array, .*: write as: element, found as: \[a, b\]",
+        ),
+        ("T", ["a", "b"], "'T' is int, explode needs an array or a map"),
+    ]:
+        with pytest.raises(AuroraError, match=told):
+            stream.explode(array, as_, name="each")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 7])
@@ -138,6 +150,8 @@ def test_maps_through_windows_joins_and_buckets(cut: int, buckets: int) -> None:
     network.output(
         "joined", keys.map({"T": "T", "key": "key", "value": "m_right[key]", "m": "m"}, name="values")
     )
+    entries = joined.explode("m_right", ["key", "value"], at="at", outer=True, name="entries")
+    network.output("entries", entries)
     network.output("top", stream.top({"k": 1, "by": "size(m) DESC"}, order=order, size=3, name="top"))
     rows: list[dict[str, Any]] = [
         {"T": i // 2, "g": i % 2, "m": None if i == 3 else {"abc"[j]: i for j in range(i % 3)}}
@@ -146,7 +160,10 @@ def test_maps_through_windows_joins_and_buckets(cut: int, buckets: int) -> None:
     run, whole = (LocalRun(plan_network(network), count) for count in (buckets, 1))
     run.read({"r": Memory.of(schema, rows)}, [cut])
     whole.read({"r": Memory.of(schema, rows)}, [100])
-    for name, count in [("listed", 4), ("so_far", 9), ("joined", 9), ("top", 4)]:
+    for name, count in [("listed", 4), ("so_far", 9), ("joined", 9), ("entries", 9), ("top", 4)]:
         assert run.rows(name) == whole.rows(name) and len(run.rows(name)) >= count
     assert whole.rows("listed")[0]["all"] == [[], [("a", 2), ("b", 2)], [("a", 4)]]
     assert whole.rows("listed")[0]["most"] == 4
+    found = [[row[name] for row in whole.rows("entries")] for name in ("T", "key", "value")]
+    assert found == [[row[name] for row in whole.rows("joined")] for name in ("T", "key", "value")]
+    assert from_text(to_text(network)) == network

@@ -1,11 +1,12 @@
 """Servers that are away, without one: what is tried again, and what is told of it."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from aurora.engine import outages
-from aurora.engine.outages import Persistence, ServerWatch, Unreachable, try_patiently
+from aurora.engine.outages import Persistence, ServerWatch, Unreachable, stop_waiting_at, try_patiently
 from aurora.engine.sinks.sink import Interrupted
 from aurora.errors import AuroraError
 
@@ -64,6 +65,51 @@ def test_a_start_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         str(fault.value) == "source a: Kafka at h:1 does not answer: fault 0; start it, or check the address"
     )
+
+
+def test_who_waits_for_a_start_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert try_patiently("source a", "Kafka at h:1", failing(3)) == 7
+    assert caplog.records == []
+    monkeypatch.setattr(outages, "SILENCE", -1.0)
+    assert try_patiently("source a", "Kafka at h:1", failing(3)) == 7
+    assert [record.message for record in caplog.records] == [
+        "source a: Kafka at h:1 does not answer (fault 0); the run waits for it, up to 30 s",
+        "source a: Kafka at h:1 answers; the run starts",
+    ]
+
+
+def test_who_waits_for_a_start_can_stop_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Between two questions, and in the middle of one, which is told of before there is an answer."""
+    stop, answer = threading.Event(), threading.Event()
+    monkeypatch.setattr(outages, "SILENCE", -1.0)
+    monkeypatch.setattr(outages, "GLANCE", 0.001)
+    told = caplog.records
+
+    def ask() -> None:
+        answer.wait(60)
+
+    def press() -> None:
+        while not told:
+            answer.wait(0.001)
+        stop.set()
+
+    threading.Thread(target=press, daemon=True).start()
+    with (
+        stop_waiting_at(stop),
+        pytest.raises(Interrupted, match=r"^source a: the run was stopped while it waited for Kafka at h:1$"),
+    ):
+        try_patiently("source a", "Kafka at h:1", ask)
+    answer.set()
+    assert [record.message for record in told] == [
+        "source a: Kafka at h:1 does not answer; the run waits for it, up to 30 s"
+    ]
+    with stop_waiting_at(stop), pytest.raises(Interrupted, match="stopped while it waited"):
+        try_patiently("source a", "Kafka at h:1", failing(9))
+    assert try_patiently("source a", "Kafka at h:1", failing(3)) == 7
 
 
 def test_a_watch_tells_of_an_outage_and_of_its_end(caplog: pytest.LogCaptureFixture) -> None:

@@ -131,6 +131,9 @@ def test_stateless_networks_as_spark_columns_give_the_same_rows(compiling_spark:
     turned = "right.a >= left.low and right.a < left.high"
     network.output("right", zones.join(both, turned, outer="right", name="right"))
     network.output("others", zones.join(both, turned, anti="right", name="others"))
+    network.output("parts", both.explode("split(c, 'x')", "c", at="at", name="parts"))
+    entries = both.explode("if(a > 3, NULL, map('b', b, 'x', 1.0))", ["c", "d"], outer=True, name="entries")
+    network.output("entries", entries)
     rows = [
         {"a": a, "b": b, "c": c}
         for a in (None, 0, 4, 7, -(2**31))

@@ -162,6 +162,8 @@ def test_a_growing_file_waits_for_the_end_of_its_line(tmp_path: Path) -> None:
     [
         ("csv:/no/such/file", "there is no /no/such/file"),
         ("xml:file", "is not an address"),
+        ("kafak:h:1/t", r"is not an address \(did you mean kafka\?\)"),
+        ("postgresql:h:1/d/t", r"is not an address \(did you mean postgres\?\)"),
         ("tcp:localhost", "needs a host and a port"),
     ],
 )

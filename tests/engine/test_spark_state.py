@@ -1,6 +1,7 @@
 """Spark's store and its copies on the local disk: what was committed is found, whatever became of the copies."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aurora.algebra.state.runs import ByLookup, merge_runs, rows_of_part, sweep_entries
 from aurora.algebra.state.state import State
+from aurora.algebra.tuples.train import Mask
 from aurora.engine.spark import state as state_module
 from aurora.engine.spark.local_runs import SMALL, find_due
 from aurora.engine.spark.state import SparkStore
@@ -159,3 +162,30 @@ def test_runs_of_one_size_are_merged_when_there_are_four() -> None:
     assert find_due([100 * SMALL, large, large, large, 10, 10]) is None
     assert find_due([100 * SMALL, large, large, large, large]) == 1
     assert find_due([100 * SMALL, large, large, 10, 10, 10, 10]) == 3
+
+
+def test_a_sweep_that_looks_groups_up_is_asked_once_everything_is_merged(tmp_path: Path) -> None:
+    """Other sweeps are asked at every merge; either way what a merge of everything drops is gone."""
+    asked: dict[str, list[int]] = {"plain": [], "lookup": []}
+
+    def stays(name: str, rows: pa.RecordBatch) -> Mask:
+        asked[name].append(rows.num_rows)
+        return np.asarray(rows.column("n").to_numpy() >= 0)
+
+    sweep = {"plain": partial(stays, "plain"), "lookup": ByLookup(partial(stays, "lookup"))}
+    values = MapState()
+    for number in range(12):
+        values.begin()
+        store = SparkStore(values, str(tmp_path / "copies"))
+        state = State(store)
+        # The first run is far larger than the others, of which four are merged at a time.
+        keys = np.arange(20_000) if number == 0 else np.arange(3) + 3 * number
+        groups = state.groups("g", ["k"], pa.record_batch({"k": keys}), sweep=sweep)
+        for part in sweep:
+            groups.put(part, np.arange(len(keys)), pa.record_batch({"n": keys - 5}))
+        store.write(state.changes())
+        values.commit()
+    assert asked == {"plain": [12, 19, 28], "lookup": []}
+    merged = sweep_entries(merge_runs(store.runs("g", sweep), drop_empty=True), sweep)
+    found = rows_of_part(merged, "lookup")
+    assert found is not None and found[1].num_rows == 20_000 - 5

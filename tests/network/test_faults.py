@@ -43,6 +43,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     ),
     'a: {filter: ["Pos > 1"], from: b}\n  b: {filter: ["Pos > 1"], from: a}': ("loop: a -> b -> a",),
     'b: {filter: ["Pos > 1"], from: b}': ("box b: the boxes form a loop: b -> b",),
+    'g: {group: {reports: {filter: ["Pos > 1"], from: reports}}}': (
+        "loop: g.reports -> g.reports; for the reports outside of the group write .reports",
+    ),
+    '.b: {filter: ["Pos > 1"], from: reports}': ("box .b: a name must not begin or end with a dot",),
     'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' appears twice"),
     'reports: {filter: ["Pos > 1"], from: reports}': ("box reports: the name is used twice",),
     '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name must not contain spaces",),

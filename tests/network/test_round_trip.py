@@ -248,9 +248,16 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
         return stream.map(draw(st.sampled_from([fields, {"*": "* EXCEPT (Sid)", **fields}])), name=name)
     if kind == "explode":
         options = draw(st.sampled_from([{}, {"at": "Place"}, {"outer": True}]))
-        return stream.explode(
-            "split(Name, ',')", draw(st.sampled_from(["Part", "Name"])), name=name, **options
+        array, as_ = draw(
+            st.sampled_from(
+                [
+                    ("split(Name, ',')", "Part"),
+                    ("split(Name, ',')", "Name"),
+                    ("str_to_map(Name)", ["Key", "Name"]),
+                ]
+            )
         )
+        return stream.explode(array, as_, name=name, **options)
     if kind == "union":
         return stream.union(other, name=name)
     if kind == "bsort":
@@ -306,6 +313,59 @@ def test_generated_networks(network: Network) -> None:
     again = from_text(text)
     assert again == network
     assert to_text(again) == text
+
+
+def test_a_group_may_have_names_that_stand_outside_of_it_too() -> None:
+    """A stream is the same stream inside a group, whatever the group calls its own boxes."""
+    net = Network("names")
+    events = net.input("events", "A int")
+    over = events.filter("A > 1", name="over")
+    with net.group("g"):
+        inner = over.filter("A > 2", name="over")
+        events.map({"A": "A + 1"}, name="events")
+        both = over.union(events, inner, name="both")
+        over["rest"].map({"A": "A"}, name="rest")
+        order = {"on": "A", "clock": ".over"}
+        with net.group("h"):
+            last = over.aggregate({"n": "count(*)"}, order=order, size=3, name="over")
+        net.user("math:sqrt", inputs={"a": over, "b": inner}, outputs={"x": "A int"}, name="own")
+        both.join(over, "left.A = right.A", asof=True, name="joined")
+    taken = {name: [str(port) for port in box.inputs] for name, box in net.boxes.items()}
+    assert taken == {
+        "over": ["events"],
+        "g.over": ["over.1"],
+        "g.events": ["events"],
+        "g.both": ["over.1", "events", "g.over.1"],
+        "g.rest": ["over.rest"],
+        "g.h.over": ["over.1"],
+        "g.own": ["over.1", "g.over.1"],
+        "g.joined": ["g.both.1", "over.1"],
+    }
+    assert net.boxes["g.h.over"].clocks == (Port("over", "1"),)
+    net.output("n", last)
+    assert from_text(to_text(net)) == net
+    assert "from: .over.1" in to_text(net) and "from: events" in to_text(net)
+    net.replace = True
+    events.filter("A > 0", name="over")
+    assert {name: [str(port) for port in box.inputs] for name, box in net.boxes.items()} == taken
+
+
+def test_a_name_outside_of_the_group_has_a_dot_in_front() -> None:
+    text = """
+network: n
+inputs: {a: {schema: "A int"}}
+boxes:
+  b: {filter: ["A > 1"], from: a}
+  g: {group: {a: {map: {B: "A"}, from: .a}, b: {filter: ["A > 2"], from: .b.rest}, c: {filter: ["B > 1"], from: a}}}
+outputs: {o: {from: g.c}, p: {from: .g.b}}
+"""
+    network = from_text(text)
+    assert [str(port) for name in ("g.a", "g.b", "g.c") for port in network.boxes[name].inputs] == [
+        "a",
+        "b.rest",
+        "g.a.1",
+    ]
+    assert from_text(to_text(network)) == network
 
 
 def test_clocks_have_full_names_outside_of_their_group() -> None:

@@ -138,21 +138,30 @@ class Map(Box):
 
 
 class Explode(Box):
+    """`elements` is the name of the element of an array, or the names of the key and the value of a map's entry."""
+
     def __init__(
-        self, array: Callable[[Row], Any], element: str, place: str = "", outer: bool = False
+        self,
+        array: Callable[[Row], Any],
+        elements: str | tuple[str, str],
+        place: str = "",
+        outer: bool = False,
     ) -> None:
         super().__init__()
-        self.array, self.element, self.place, self.outer = array, element, place, outer
+        self.array, self.elements, self.place, self.outer = array, elements, place, outer
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         found: list[Any] = list(enumerate(self.array(row) or []))
         if not found and self.outer:
             found = [(None, None)]
-        placed = [{self.place: place} if self.place else {} for place, _ in found]
-        return [
-            ("1", ts, {**row, self.element: element, **own})
-            for (_, element), own in zip(found, placed, strict=True)
-        ]
+        made = []
+        for place, element in found:
+            if isinstance(self.elements, str):
+                own = {self.elements: element}
+            else:
+                own = dict(zip(self.elements, element or (None, None), strict=True))
+            made.append(("1", ts, {**row, **own, **({self.place: place} if self.place else {})}))
+        return made
 
 
 class Union(Box):

@@ -101,7 +101,8 @@ def split(node: Node, pattern: Node, limit: Node = Constant(-1, INT)) -> Node:  
 
 def exploded(*args: Node) -> Node:
     raise Clash(
-        "explode gives many tuples for one, so it is a box: write each: {explode: tags, as: tag, from: ..}"
+        "explode gives many tuples for one, so it is a box: write each: {explode: tags, as: tag, from: ..}, and for a "
+        "map as: [key, value]"
     )
 
 

@@ -184,6 +184,8 @@ def _count(groups: Groups, train: Train, group: Ints) -> Admitted:
 
 def out_of_order(rank: Ints, slack: int) -> Mask:
     """Which elements have more than `slack` larger ones before them; ranks are unique and rise from group to group."""
+    if slack >= len(rank):
+        return np.zeros(len(rank), bool)
     if slack > 24:
         return _larger_before(rank) > slack
     waiting = rank

@@ -52,9 +52,7 @@ class Groups:
         self._stored = whole
         order = np.argsort(self._hashes, kind="stable")
         place = np.empty(len(order), np.int64)
-        place[order] = find(
-            whole, [column.take(pa.array(order)) for column in self.keys], self._hashes[order]
-        )
+        place[order] = find(whole, self.keys, order, self._hashes[order])
         others = np.ones(whole.num_rows, bool)
         others[place[place >= 0]] = False
         rest = np.flatnonzero(others)
@@ -156,7 +154,7 @@ def _load(
     for run in reversed(runs):
         if len(missing) == 0:
             break
-        at = find(run, [column.take(pa.array(missing)) for column in keys], hashes[missing])
+        at = find(run, keys, missing, hashes[missing])
         here = at >= 0
         if here.any():
             found.append(run.take(pa.array(at[here])))

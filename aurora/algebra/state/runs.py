@@ -5,6 +5,7 @@ the groups that it touches, however many there are. An entry is its key and, for
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from aurora.algebra.tuples.train import Ints, Mask
 __all__ = [
     "HASH",
     "PART",
+    "ByLookup",
     "Sweep",
     "are_empty",
     "find",
@@ -41,6 +43,16 @@ PART = "/"
 
 # For a part, which of its rows are still of use: asked from time to time, of groups that no turn has touched for long.
 Sweep = Mapping[str, Callable[[pa.RecordBatch], Mask]]
+
+
+@dataclass(frozen=True)
+class ByLookup:
+    """The question of a sweep that looks groups up, which costs more than all else: asked once everything is merged."""
+
+    stays: Callable[[pa.RecordBatch], Mask]
+
+    def __call__(self, rows: pa.RecordBatch) -> Mask:
+        return self.stays(rows)
 
 
 def make_run(
@@ -73,20 +85,24 @@ def part_names(run: pa.RecordBatch) -> list[str]:
     return [name.removeprefix(PART) for name in run.schema.names if name.startswith(PART)]
 
 
-def find(run: pa.RecordBatch, keys: list[pa.Array], hashes: Hashes) -> Ints:
-    """For each key its entry in the run, -1 where there is none. `hashes` ascend."""
+def find(run: pa.RecordBatch, keys: list[pa.Array], rows: Ints, hashes: Hashes) -> Ints:
+    """For the key in each of these rows its entry in the run, -1 where there is none. `hashes`, of them, ascend."""
     known = hashes_of(run)
+    place = np.full(len(rows), -1, np.int64)
+    if len(known) == 0:
+        return place
     low = np.searchsorted(known, hashes, side="left")
-    place = np.full(len(hashes), -1, np.int64)
-    inside = low < len(known)
-    hit = np.flatnonzero(inside)[known[low[inside]] == hashes[inside]]
+    # One behind the last stands for the last, whose hash is then another one.
+    hit = np.flatnonzero(known[np.minimum(low, len(known) - 1)] == hashes)
     if len(hit) == 0:
         return place
-    high = np.searchsorted(known, hashes[hit], side="right")
-    candidate, owner = expand(low[hit], high)
-    needle = hit[owner]
+    candidate, needle = low[hit], hit
+    if (known[np.minimum(candidate + 1, len(known) - 1)] == hashes[hit])[candidate + 1 < len(known)].any():
+        # Different keys with one hash.
+        candidate, owner = expand(candidate, np.searchsorted(known, hashes[hit], side="right"))
+        needle = hit[owner]
     stored = [column.take(pa.array(candidate)) for column in key_columns(run)]
-    wanted = [column.take(pa.array(needle)) for column in keys]
+    wanted = [column.take(pa.array(rows[needle])) for column in keys]
     same = same_rows(stored, wanted, len(candidate))
     place[needle[same]] = candidate[same]
     return place
@@ -184,9 +200,11 @@ def rows_of_part(entries: pa.RecordBatch, part: str) -> tuple[Ints, pa.RecordBat
     return from_lists(entries.column(PART + part))
 
 
-def sweep_entries(entries: pa.RecordBatch, sweep: Sweep) -> pa.RecordBatch:
-    """The entries without the rows that are of no more use."""
+def sweep_entries(entries: pa.RecordBatch, sweep: Sweep, whole: bool = True) -> pa.RecordBatch:
+    """The entries without the rows that are of no more use; `whole` says whether these are all entries."""
     for part, stays in sweep.items():
+        if isinstance(stays, ByLookup) and not whole:
+            continue
         found = rows_of_part(entries, part)
         if found is None:
             continue

@@ -1,6 +1,7 @@
 """The fields of JSON lines, and their types."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,9 @@ from aurora.engine.draft.text_types import type_of_texts
 from aurora.errors import AuroraError
 
 __all__ = ["find_fields", "read_objects"]
+
+# Objects that have more names than this among them, none of which is in half of them, are maps.
+FEW_NAMES = 10
 
 
 def read_objects(data: bytes, label: str) -> list[dict[str, Any]]:
@@ -62,6 +66,16 @@ def _type_of(values: list[Any]) -> pa.DataType | None:
         element = _type_of([each for value in values for each in value if each is not None])
         return None if element is None else pa.list_(element)
     if all(isinstance(value, dict) for value in values):
+        inside = [each for value in values for each in value.values() if each is not None]
+        element = _type_of(inside) if _have_keys(values) else None
+        if element is not None:
+            return pa.map_(STRING, element)
         fields, _ = find_fields(values)
         return pa.struct(fields.items()) if fields else None
     return None
+
+
+def _have_keys(objects: list[dict[str, Any]]) -> bool:
+    """Whether their names are values rather than fields: many, and few of them in most objects."""
+    names = Counter(name for each in objects for name in each)
+    return len(names) > FEW_NAMES and 2 * max(names.values()) < len(objects)

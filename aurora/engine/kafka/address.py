@@ -1,11 +1,11 @@
 """Addresses of topics: kafka:HOST:PORT/TOPIC?format=json&key=FIELD&kafka.NAME=VALUE."""
 
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
+from aurora.engine.address_options import is_variable, look_up, without_slashes
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_kafka"]
@@ -21,7 +21,6 @@ OURS = (
     "transactional.id", "enable.idempotence",
 )  # fmt: skip
 SECRET = re.compile(r"password|secret|token|credential|\.pem$|oauthbearer\.config|assertion", re.IGNORECASE)
-VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,9 @@ class KafkaAddress:
         moment = datetime.fromisoformat(self.start)
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
-    def resolved(self) -> dict[str, str]:
-        """The settings with what the environment says; for the client alone."""
-        return {name: _look_up(name, value) for name, value in self.settings}
+    def resolved(self, what: str = "kafka") -> dict[str, str]:
+        """The settings with what the environment says; for the client alone. `what` is the source or sink in words."""
+        return {name: look_up(what, f"kafka.{name}", value) for name, value in self.settings}
 
 
 def is_kafka(address: object) -> bool:
@@ -77,12 +76,19 @@ def is_kafka(address: object) -> bool:
 
 def read_kafka(what: str, address: str, options: tuple[str, ...]) -> KafkaAddress:
     """`what` is the source or sink in messages, `options` those that it may have."""
-    found = SHAPE.fullmatch(address.removeprefix(PREFIX))
+    text = address.removeprefix(PREFIX)
+    if "@" in text.partition("?")[0]:
+        raise AuroraError(
+            f"{what}: an address must not contain a password, because others can see the command line: put it into an "
+            "environment variable and write kafka.sasl.username=NAME&kafka.sasl.password=$VARIABLE (in single quotes, "
+            "so that the shell leaves it alone)"
+        )
+    found = SHAPE.fullmatch(text)
     if found is None:
         # Without the options: whatever is wrong with it, a secret is not shown.
         raise AuroraError(
             f"{what}: '{address.partition('?')[0]}' needs a host, a port and a topic, "
-            "for example kafka:localhost:9092/trips"
+            f"for example kafka:localhost:9092/trips{without_slashes(text)}"
         )
     given: dict[str, str] = {}
     settings: list[tuple[str, str]] = []
@@ -139,19 +145,9 @@ def _made(
 def _checked(what: str, name: str, value: str) -> tuple[str, str]:
     if name in OURS:
         raise AuroraError(f"{what}: {name} cannot be set here; leave kafka.{name} out")
-    if SECRET.search(name) and not VARIABLE.fullmatch(value):
+    if SECRET.search(name) and not is_variable(value):
         raise AuroraError(
             f"{what}: kafka.{name} is a secret, and others can see the command line: put it into an environment "
             f"variable and write kafka.{name}=$VARIABLE (in single quotes, so that the shell leaves it alone)"
         )
     return name, value
-
-
-def _look_up(name: str, value: str) -> str:
-    variable = VARIABLE.fullmatch(value)
-    if variable is None:
-        return value
-    word = variable[1] or variable[2]
-    if word not in os.environ:
-        raise AuroraError(f"kafka.{name} is in the variable {word}, which is not set; export {word} first")
-    return os.environ[word]

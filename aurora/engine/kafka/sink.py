@@ -237,7 +237,7 @@ class KafkaSink:
 
 def open_kafka_sink(name: str, text: str, schema: Schema) -> KafkaSink:
     address = read_kafka(f"sink {name}", text, SINK_OPTIONS)
-    address.resolved()
+    address.resolved(f"sink {name}")
     kafka()
     if address.key is not None and address.key not in schema:
         raise AuroraError(

@@ -135,7 +135,7 @@ def share_rows(backlog: dict[int, int], rows: int) -> dict[int, int]:
 
 def check_kafka(name: str, address: str) -> None:
     """Raises a fault unless the address can be understood, and there is a client."""
-    read_kafka(f"source {name}", address, SOURCE_OPTIONS).resolved()
+    read_kafka(f"source {name}", address, SOURCE_OPTIONS).resolved(f"source {name}")
     kafka()
 
 

@@ -1,6 +1,8 @@
 """Which partitions a topic has, and how far they go, as the broker tells it."""
 
+import re
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from aurora.engine.kafka.address import KafkaAddress
@@ -15,6 +17,7 @@ EARLIEST, LATEST = -2, -1
 TIMEOUT = 2.0
 # While a broker starts, it may not know its topics yet.
 GONE_AFTER = 5.0
+AWAY = re.compile(r"(?:failed|Failed to resolve '[^']*'): ([^:]+?)(?: \(after .*)?$")
 
 
 class Topic:
@@ -100,6 +103,8 @@ class Topic:
         # Only a poll hands over what the client has heard meanwhile.
         self._consumer.poll(0)
         told = next((each for each in self._heard if each.code() in refused), None)
+        unheard = error.code() in (codes._TRANSPORT, codes._TIMED_OUT, codes._ALL_BROKERS_DOWN)
+        away = _reason(explain(self._address, each) for each in self._heard) if unheard else ""
         self._heard.clear()
         denied = (codes.TOPIC_AUTHORIZATION_FAILED, codes.CLUSTER_AUTHORIZATION_FAILED)
         if told is not None or error.code() in denied:
@@ -107,7 +112,17 @@ class Topic:
             return AuroraError(
                 f"{self._address.label}: refused: {why}; check the options that begin with kafka."
             )
-        return Unreachable(explain(self._address, error))
+        return Unreachable(away or explain(self._address, error))
+
+
+def _reason(heard: Iterable[str]) -> str:
+    """Why the broker cannot be reached, out of what the client tells of its connections.
+
+    >>> _reason(["h:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)"])
+    'Connection refused'
+    """
+    found = (AWAY.search(text) for text in heard)
+    return next((match[1] for match in found if match is not None), "")
 
 
 _topics: dict[KafkaAddress, Topic] = {}

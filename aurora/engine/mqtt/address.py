@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from aurora.engine.address_options import choose, is_variable, read_options, without_secrets
+from aurora.engine.address_options import choose, is_variable, read_options, without_secrets, without_slashes
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 
@@ -71,7 +71,7 @@ def read_mqtt(what: str, address: str, options: tuple[str, ...]) -> MqttAddress:
     if found is None or not 0 < int(found[2]) < 65536:
         raise AuroraError(
             f"{what}: '{without_secrets(address)}' needs a host, a port and a topic, "
-            "for example mqtt:localhost:1883/home/heat"
+            f"for example mqtt:localhost:1883/home/heat{without_slashes(text)}"
         )
     given = read_options(what, "mqtt", found[4], options)
     if given.get("format", "json") not in ("json", "csv"):

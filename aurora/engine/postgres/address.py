@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from aurora.engine.address_options import choose, read_options, without_secrets
+from aurora.engine.address_options import choose, read_options, without_secrets, without_slashes
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 from aurora.network.stored import check_no_password
@@ -70,7 +70,7 @@ def read_postgres(what: str, address: str, options: tuple[str, ...]) -> Postgres
     if found is None or not 0 < int(found[2]) < 65536:
         raise AuroraError(
             f"{what}: '{without_secrets(address)}' needs a host, a port, a database and a table, for example "
-            "postgres:localhost:5432/shop/orders"
+            f"postgres:localhost:5432/shop/orders{without_slashes(text)}"
         )
     given = read_options(what, "postgres", found[5], options)
     # A dot that is part of a name is written %2E.

@@ -101,6 +101,8 @@ def _refused(what: str, address: PostgresAddress, text: str) -> Exception:
         )
     if "password" in told or "role" in told or "authentication" in told:
         return Denied(f"{what}: PostgreSQL at {address.server} refuses: {told}; {PASSWORD}")
+    if told.startswith("failed to resolve host"):
+        return Denied(f"{what}: PostgreSQL at {address.server}: there is no such host; check the address")
     return Denied(f"{what}: PostgreSQL at {address.server} refuses: {told}")
 
 

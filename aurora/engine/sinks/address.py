@@ -24,7 +24,7 @@ from aurora.engine.sinks.rows import Rows
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.source import REJECTS
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["absolute_address", "open_rejects", "open_sink"]
 
@@ -56,8 +56,9 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
         return open_mqtt_sink(name, text, schema)
     kind, colon, path = text.partition(":")
     if not colon or kind not in FILES or not path:
+        near = did_you_mean(kind, (*FILES, "kafka", "mqtt", "postgres")) if colon else ""
         raise AuroraError(
-            f"sink {name}: '{without_secrets(text)}' is not an address; write csv:PATH, json:PATH, parquet:PATH, "
+            f"sink {name}: '{without_secrets(text)}' is not an address{near}; write csv:PATH, json:PATH, parquet:PATH, "
             "kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE or console"
         )
     check_local(f"sink {name}", path)

@@ -72,8 +72,9 @@ class Address:
 def read_address(name: str, address: object) -> Address:
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
+        near = did_you_mean(kind, (*KINDS, "kafka", "mqtt", "postgres")) if colon else ""
         raise AuroraError(
-            f"source {name}: '{without_secrets(str(address))}' is not an address; write csv:PATH, json:PATH, "
+            f"source {name}: '{without_secrets(str(address))}' is not an address{near}; write csv:PATH, json:PATH, "
             "parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC or "
             "postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN"
         )

@@ -1,5 +1,6 @@
 """A table of an SQLite database, in the order of its rowids."""
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,14 @@ import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_decimal, is_nested, type_name
-from aurora.engine.sources.parse import read_times
+from aurora.engine.sources.parse import FAULTS, parse_json, read_times
 from aurora.engine.sources.reasons import Unreadable, not_a
 from aurora.engine.sources.source import Cursor, Piece, Portion, Reject
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SqliteTable"]
 
-SHOWN = 500
+SHOWN, LONGEST = 500, 100
 # What Arrow and Python raise where a value does not fit.
 MISFITS = (pa.ArrowException, Unreadable, TypeError, ValueError, OverflowError)
 Rows = Sequence[tuple[Any, ...]]
@@ -57,7 +58,7 @@ class SqliteTable:
                     raise AuroraError(
                         f"source {name}: table {self.table} has no field {field}; its fields are {', '.join(names)}"
                     )
-                if is_nested(self.schema[field]) or is_decimal(self.schema[field]):
+                if is_decimal(self.schema[field]):
                     kind = type_name(self.schema[field])
                     raise AuroraError(f"source {name}: field {field} is {kind}, which SQLite does not have")
             if not _has_rowids(database, self.table, known[self.table]):
@@ -185,6 +186,9 @@ def _batch(rows: Rows, schema: Schema) -> pa.RecordBatch:
     for name, values in zip(schema.names, columns, strict=True):
         if (name,) in schema.required and None in values:
             raise Unreadable(f"field {name} is missing")
+        if is_nested(schema[name]):
+            arrays.append(_from_json(values, schema.select([name])))
+            continue
         try:
             arrays.append(_column(values, schema[name], name))
         except MISFITS:
@@ -209,6 +213,31 @@ def _column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
     if pa.types.is_floating(kind):
         return pa.array(values, pa.float64()).cast(kind)
     return pa.array(values, kind) if pa.types.is_string(kind) else _whole(values).cast(kind)
+
+
+def _from_json(values: Sequence[Any], schema: Schema) -> pa.Array:
+    """Records, arrays and maps of one field, each from the JSON text of one."""
+    (name,) = schema.names
+    parser = parse_json(schema)
+    lines = [f"{{{json.dumps(name)}: {_json_text(text, name)}}}".encode() for text in values]
+    try:
+        return parser(b"\n".join(lines)).column(0)
+    except FAULTS:
+        # Exact where one row is left, and that is where it is told.
+        raise Unreadable(parser.explain(lines[0])) from None
+
+
+def _json_text(value: Any, name: str) -> str:
+    """The value on one line: line breaks stand between the parts of a JSON text, never inside one."""
+    if value is None:
+        return "null"
+    try:
+        if isinstance(value, str):
+            json.loads(value)
+            return value.replace("\n", " ").replace("\r", " ")
+    except (ValueError, RecursionError):
+        pass
+    raise Unreadable(f"field {name}: '{str(value)[:LONGEST]}' is not a JSON text")
 
 
 def _whole(values: Sequence[Any]) -> pa.Array:

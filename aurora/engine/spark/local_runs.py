@@ -79,7 +79,7 @@ class LocalRuns:
         while (first := find_due([run.bytes for run in known])) is not None:
             merged = merge_runs(batches[first:], drop_empty=first == 0)
             if sweep is not None:
-                merged = sweep_entries(merged, sweep)
+                merged = sweep_entries(merged, sweep, whole=first == 0)
                 if first == 0:
                     merged = merged.filter(pa.array(~are_empty(merged)))
             covered = [mark for run in known[first:] for mark in run.marks]
