@@ -1,7 +1,7 @@
 """Static introspection: the cores that a network needs at given rates, box by box, and the largest rates that fit."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from aurora.adapt.figures import Figures, find_capacity, longest_batch
@@ -13,6 +13,9 @@ from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
 
 __all__ = ["Capacity", "Need", "check_rates", "find_rates", "plan_capacity"]
+
+# A billionth is near enough.
+STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Capacity:
     """`needed` of the cores against `available` ones (cores times headroom); `scale` is by what all rates could be
     multiplied so that it just fits. Boxes in `unmeasured` never ran, and are not counted.
 
-    `shedding` is what load shedding would do about it, by the graphs of the outputs.
+    `excess` is what the rows would have to cost less, in cores, so that it fits; `shedding` is what load shedding would
+    do about it, by the graphs of the outputs.
     """
 
     needs: tuple[Need, ...]
@@ -43,6 +47,7 @@ class Capacity:
     headroom: float
     scale: float
     unmeasured: tuple[str, ...] = ()
+    excess: float = 0.0
     shedding: Shedding = field(default_factory=Shedding)
 
     @property
@@ -126,7 +131,22 @@ def plan_capacity(
     found = Capacity(tuple(needs), dict(rates), cores, headroom, most / whole, tuple(unmeasured))
     if found.fits:
         return found
-    return replace(found, shedding=_shed(network, figures, rates, found.needed - available))
+
+    def fits(cost: float) -> bool:
+        return find_capacity(figures.fixed, cost, available, longest, figures.most) >= whole
+
+    # The less a row costs, the longer the train that is worth its trip, and the fewer trips there are.
+    excess = whole * (row_cost - _find_most(fits, row_cost))
+    return replace(found, excess=excess, shedding=_shed(network, figures, rates, excess))
+
+
+def _find_most(fits: Callable[[float], bool], most: float) -> float:
+    """About the largest number from 0 to `most` that fits, where all smaller ones do."""
+    low, high = 0.0, most
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _shed(network: Network, figures: Figures, rates: Mapping[str, float], excess: float) -> Shedding:

@@ -167,7 +167,7 @@ def _show_shedding(found: "Capacity", console: "Console") -> None:
     shares = ", ".join(f"{100 * share:.0f}% of {name}" for name, share in shedding.shares.items())
     left = ", ".join(f"{name} {100 * share:.0f}%" for name, share in shedding.kept.items())
     console.print(f"shed by the graphs of the outputs: {shares}; what then comes: {left}")
-    if shedding.relief < 0.99 * (found.needed - found.available):
+    if shedding.relief < 0.99 * found.excess:
         console.print("that is not enough: it would fall behind all the same")
 
 
