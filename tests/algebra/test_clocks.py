@@ -18,6 +18,9 @@ Row = dict[str, Any]
 ROWS = arrivals(
     nearly_rising(st.one_of(st.integers(-4, 4), st.none()), most=30), inputs=2, g=groups, v=st.integers(0, 6)
 )
+KNOWN = arrivals(
+    nearly_rising(st.integers(-4, 4), most=30), inputs=2, g=st.integers(0, 9), v=st.integers(0, 6)
+)
 STEPS = st.sampled_from([1, 2, 3, 4, 6, 10])
 FUNCTIONS = {"n": "count(*)", "s": "sum(v)", "f": "first(v)"}
 UNORDERED = {"n": "count(*)", "s": "sum(v)"}
@@ -67,9 +70,24 @@ def test_windows(
 def test_windows_in_many_small_pieces(
     rows: list[Arrival], span: int, size: int, advance: int, grouped: bool, other: bool
 ) -> None:
-    pieces = patch.multiple("aurora.algebra.state.log", MANY=3, TOGETHER=2, LARGE=4, ROWS=2)
-    with pieces, patch("aurora.algebra.windows.panes.ROWS", 3):
+    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 3):
         check_windows(rows, span, size, advance, True, grouped, other, False)
+
+
+def small_pieces() -> Any:
+    return patch.multiple("aurora.algebra.state.log", MANY=3, TOGETHER=2, LARGE=4, ROWS=2)
+
+
+@given(KNOWN, STEPS, STEPS, st.booleans())
+def test_windows_that_are_cut_by_key(rows: list[Arrival], size: int, advance: int, other: bool) -> None:
+    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 2):
+        check_windows(rows, 1, size, advance, True, True, other, False)
+
+
+def test_windows_that_are_cut_by_key_close_when_only_the_clock_moves() -> None:
+    own = [(0, {"g": number % 5, "T": 0, "v": number}) for number in range(20)]
+    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 3):
+        check_windows([*own, (1, {"g": 0, "T": 9, "v": 0})], 0, 2, 2, True, True, True, False)
 
 
 def check_windows(

@@ -165,6 +165,7 @@ def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints
 
 def _in_slices(parts: Sequence[pa.RecordBatch], fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """All rows, those of a group together, in pieces of bounded size; groups know nothing of each other."""
+    parts = [part for part in parts if part.num_rows]
     total = sum(part.num_rows for part in parts)
     if total == 0:
         return
