@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.controls import replace_text
 from aurora.engine.durable import write_whole
 from aurora.history.segments import Segment
 
@@ -48,14 +47,12 @@ class Published:
     @staticmethod
     def read(folder: str) -> "Published":
         try:
-            text = Path(folder, PUBLISHED).read_text(encoding="utf-8")
+            return Published(**json.loads(Path(folder, PUBLISHED).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return Published()
-        # A power cut may leave one that is not durable without its text.
-        return Published(**json.loads(text)) if text.strip("\0") else Published()
 
-    def write(self, folder: str, durable: bool = True) -> None:
-        (write_whole if durable else replace_text)(Path(folder, PUBLISHED), json.dumps(vars(self)))
+    def write(self, folder: str) -> None:
+        write_whole(Path(folder, PUBLISHED), json.dumps(vars(self)))
 
 
 @dataclass

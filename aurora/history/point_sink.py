@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 
-from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import sync_file, sync_folder
 from aurora.engine.sinks.sink import Note
@@ -175,8 +174,7 @@ class PointSink:
 
     def publish(self, note: Note) -> None:
         """The batch counts: what it brought may be read."""
-        # What follows an arc begins behind this: a run that goes on publishes it anew from its own note.
-        Published(**note).write(self.folder, durable=not self.point.name.startswith(ARC))
+        Published(**note).write(self.folder)
         if self.told is not None:
             self.told(self.folder)
 

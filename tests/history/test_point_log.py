@@ -228,7 +228,7 @@ def test_a_full_disk_loses_nothing_and_is_told_in_one_line(
     source, folder = tmp_path / "r.csv", tmp_path / "home"
     source.write_text(ROWS)
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def half(file: Any, rows: Any, *more: Any) -> Any:
