@@ -29,6 +29,7 @@ from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
+from aurora.engine.spark.collecting import collect_rows
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.master import check_master
 from aurora.engine.spark.scratch import remove_scratch
@@ -378,7 +379,7 @@ class SparkRun:
             self._taker = threading.get_ident()
             try:
                 self._spark.sparkContext.setLocalProperty(INTERRUPTS, "false")
-                self._commits.take(number, batch.select("lane", "payload").toArrow())
+                self._commits.take(number, collect_rows(batch.select("lane", "payload")))
             except Interrupted:
                 self._left = True
                 raise
