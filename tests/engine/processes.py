@@ -3,11 +3,13 @@
 import argparse
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from aurora import Running, Settings, start
@@ -73,9 +75,13 @@ def committed(checkpoint: Path) -> int:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that the system gives to nobody who asks for any port: a server that is killed finds it free again, and
+    clients that look for the server meanwhile find nobody else there."""
+    while True:
+        port = random.SystemRandom().randrange(12_000, 30_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def answers(port: int) -> bool:
