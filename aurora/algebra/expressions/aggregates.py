@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES, converted
+from aurora.algebra.expressions.conversions import aggregate_fix
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
@@ -220,7 +221,8 @@ class Calls:
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"
             kind = "a number or a time" if name == "percentile_approx" else kind
-            hint = ": CAST it to double" if is_decimal(argument.type) else ""
+            fix = aggregate_fix(name, argument.tree)
+            hint = f": write {fix}" if fix else ""
             raise AuroraError(
                 f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'{hint}"
             )

@@ -97,7 +97,10 @@ def regexp_replace(node: Node, pattern: Node, replacement: Node) -> Node:
     expression = regular_expression("regexp_replace", pattern)
     parsed = parse_pattern(str(expression.value))
     if parsed.may_be_empty:
-        raise Clash(f"regexp_replace cannot use the pattern {expression.value!r}: it can match nothing")
+        raise Clash(
+            f"regexp_replace cannot use the pattern {expression.value!r}: it can match the empty text; "
+            "use a+ instead of a*"
+        )
     by = literal("regexp_replace", replacement, STRING)
     try:
         parsed.replacement(by)
