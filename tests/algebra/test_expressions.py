@@ -366,10 +366,12 @@ LONG = {
     "x||" * 999 + "x": ["a" * 1000, "b" * 1000, None],
     "(" * 50 + "i" + ")" * 50: [1, 2, None],
     "(" * 300 + "i" + ")" * 300 + " > 1": [False, True, None],
-    "abs(" * 200 + "i" + ")" * 200: [1, 2, None],
-    "i + (" * 200 + "1" + ")" * 200: [201, 401, None],
+    "abs(" * 400 + "i" + ")" * 400: [1, 2, None],
+    "i + (" * 400 + "1" + ")" * 400: [401, 801, None],
+    "NOT (" * 400 + "b" + ")" * 400: [True, None, False],
+    "if(b, i, " * 400 + "7" + ")" * 400: [1, 7, 7],
     "NOT " * 201 + "b": [False, None, True],
-    "CASE WHEN b THEN i ELSE " * 100 + "7" + " END" * 100: [1, 7, 7],
+    "CASE WHEN b THEN i ELSE " * 400 + "7" + " END" * 400: [1, 7, 7],
     f"i IN ({', '.join(map(str, range(5000)))})": [True, True, None],
 }
 
