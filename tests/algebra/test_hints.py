@@ -106,6 +106,8 @@ def test_what_is_refused_names_what_works(text: str, hint: str) -> None:
         ("first(x) IGNORE NULLS", ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'),
         ("sum(s)", "sum needs a number, found string in 'sum(s)': write sum(CAST(s AS double))"),
         ("sum(ok)", ": write count_if(ok)"),
+        ("count(DISTINCT x, s)", ": write count(DISTINCT concat_ws(',', x, s))"),
+        ("first(x, true)", ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'),
         ("max(t) - min(t)", ": write unix_micros(..) - unix_micros(..)"),
     ],
 )
@@ -164,6 +166,10 @@ def test_types_that_clash_name_a_conversion_that_compiles(text: str) -> None:
     found = re.search(r" in '.*': write (.*)$", fault(text))
     assert found, fault(text)
     Expression.parse(found[1], SCHEMA)
+
+
+def test_several_fields_can_be_counted_as_one() -> None:
+    parse_aggregates("count(DISTINCT concat_ws(',', x, s))", SCHEMA)
 
 
 def test_a_word_boundary_can_be_written() -> None:

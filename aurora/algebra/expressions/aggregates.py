@@ -142,6 +142,13 @@ NOT_WHOLE = {
     "array": "elements, not an array",
     "map": "values, not a map",
 }
+NOT_NULL = ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'
+# What to do instead of giving more arguments than an aggregate takes.
+SURPLUS = {
+    "count": ": write count(DISTINCT concat_ws(',', x, s))",
+    "first": NOT_NULL,
+    "last": NOT_NULL,
+}
 SHARES = ("percentile", "percentile_approx")
 
 
@@ -205,6 +212,7 @@ class Calls:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise AuroraError(
                 f"{name} takes {wanted} argument{'s' * (most > 1)}, found {len(args)} in '{source(node)}'"
+                + (SURPLUS.get(name, "") if len(args) > most else "")
             )
         argument, *order = (self.argument(each) for each in args)
         share = self.share(name, order[0], node) if name in SHARES else None

@@ -59,7 +59,7 @@ def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
         if is_nested(node.type):
-            raise Clash(f"concat cannot take a {type_name(node.type)}")
+            raise Clash(f"concat cannot take {type_name(node.type)}")
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
 
