@@ -40,7 +40,7 @@ def advice() -> list[str]:
 
 @pytest.mark.parametrize("text", sorted(set(WRITE.values())))
 def test_an_expression_to_write_compiles(text: str) -> None:
-    for each in text.split(" or "):
+    for each in text.split(", or "):
         Expression.parse(each, SCHEMA)
 
 
@@ -55,7 +55,7 @@ def test_a_box_or_a_clause_to_write_compiles(text: str) -> None:
     assert boxes or written or text.startswith("leave it out")
     for snippet in boxes:
         compile_box(snippet)
-    for each in "".join(written).removesuffix(" to compare without case").split(" or ") if written else ():
+    for each in "".join(written).removesuffix(" to compare without case").split(", or ") if written else ():
         calls = any(re.search(rf"\b{name}\(", each) for name in AGGREGATES)
         parse_aggregates(each, SCHEMA) if calls else Expression.parse(each, SCHEMA)
 
@@ -102,7 +102,7 @@ def test_what_is_refused_names_what_works(text: str, hint: str) -> None:
     ("text", "hint"),
     [
         ("string_agg(s, ',')", ": write array_join(collect_list(s), ',')"),
-        ("count(*) FILTER (WHERE ok)", ": write count_if(ok) or sum(if(ok, x, 0))"),
+        ("count(*) FILTER (WHERE ok)", ": write count_if(ok), or sum(if(ok, x, 0))"),
         ("first(x) IGNORE NULLS", ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'),
         ("sum(s)", "sum needs a number, found string in 'sum(s)': write sum(CAST(s AS double))"),
         ("sum(ok)", ": write count_if(ok)"),
@@ -131,7 +131,16 @@ def test_what_is_refused_in_an_aggregate_names_what_works(text: str, hint: str) 
             "c & 1",
             "x div 2",
         ),
-        *("lower(i)", "upper(t)", "length(a)", "length(ok)", "trim(c)", "size(s)", "array_contains(s, 'a')"),
+        *(
+            "lower(i)",
+            "upper(t)",
+            "length(a)",
+            "length(ok)",
+            "trim(c)",
+            "a || s",
+            "size(s)",
+            "array_contains(s, 'a')",
+        ),
         *(
             "year(s)",
             "year(j)",
