@@ -53,7 +53,7 @@ class Memory:
         return cls(schema, _one_batch(_table(rows, schema), schema))
 
     def fitted(self, name: str, schema: Schema) -> "Memory":
-        """The same rows with the schema of the input `name`: values are cast, fields that it lacks are dropped."""
+        """The same rows, cast to the schema of the input `name`; an error if they do not fit."""
         if schema == self.schema:
             return self
         if self.wide is None:
