@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["AuroraError", "did_you_mean", "raise_if"]
+__all__ = ["AuroraError", "did_you_mean", "misspelt", "raise_if"]
 
 
 class AuroraError(Exception):
@@ -15,6 +15,31 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     words = {word.lower(): word for word in known}
     near = difflib.get_close_matches(str(name).lower(), words, n=1)
     return f" (did you mean {words[near[0]]}?)" if near else ""
+
+
+def misspelt(name: str, known: Iterable[str]) -> str:
+    """Like `did_you_mean`, where a word that merely looks alike would mislead: one letter wrong, or two of many.
+
+    >>> misspelt("meedian", ["median"]), misspelt("hex", ["exp"])
+    (' (did you mean median?)', '')
+    """
+    most = 0 if len(name) < 4 else 1 if len(name) < 6 else 2
+    far, near = min(((distance(name.lower(), word.lower()), word) for word in known), default=(most + 1, ""))
+    return f" (did you mean {near}?)" if far <= most else ""
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters are missing, surplus, wrong, or swapped with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, last, row = row, before, [i]
+        for j, there in enumerate(other, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != there))
+            if i > 1 and j > 1 and letter == other[j - 2] and there == one[i - 2]:
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return row[-1]
 
 
 def raise_if(fault: str) -> None:

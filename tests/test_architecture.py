@@ -1,6 +1,7 @@
 """Dependencies point down only, and the public names are those of the manual."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -138,6 +139,21 @@ def ladders(path: Path) -> list[str]:
         elif isinstance(node, ast.MatchClass):
             found.append(node.cls)
     return [each.id for expression in found for each in ast.walk(expression) if isinstance(each, ast.Name)]
+
+
+def test_public_names_and_their_methods_have_a_docstring() -> None:
+    missing = []
+    for name in aurora.__all__:
+        value = getattr(aurora, name)
+        # A dataclass without one gets its signature as a docstring.
+        if not value.__doc__ or value.__doc__.startswith(f"{name}("):
+            missing.append(name)
+        for key in dir(value) if inspect.isclass(value) and value.__module__.startswith("aurora") else ():
+            found = inspect.getattr_static(value, key)
+            found = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+            if not key.startswith("_") and inspect.isfunction(found) and not found.__doc__:
+                missing.append(f"{name}.{key}")
+    assert missing == []
 
 
 def test_the_public_names_are_those_of_the_manual() -> None:

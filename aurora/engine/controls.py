@@ -33,8 +33,7 @@ class Controls:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Those that must be there as the network has them: somebody looks at them, or a drop box is on them. Boxes are
-        among them that have a drop box at their input."""
+        """The streams and boxes that must stay where they are: they have a tap or a drop box."""
         dropped = {drop.stream for drop in self.drops} | {drop.box for drop in self.drops if drop.box}
         return (*self.taps, *sorted(dropped))
 
@@ -43,11 +42,13 @@ class Controls:
         return not self.held and (not self.paused or made < self.until)
 
     def to_json(self) -> dict[str, Any]:
+        """The controls as plain data, for the offset of a batch."""
         listed = {"taps": list(self.taps), "rewrites": [list(order) for order in self.rewrites]}
         return {**asdict(self), **listed, "drops": [asdict(drop) for drop in self.drops]}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Controls":
+        """The controls from plain data; names of a later version are ignored."""
         known = {field.name for field in fields(cls)}
         given = {name: value for name, value in content.items() if name in known}
         drops = tuple(Drop(**drop) for drop in given.get("drops", ()))

@@ -40,13 +40,15 @@ class Result:
         return self.tables[output]
 
     def to_arrow(self, output: str | None = None) -> pa.Table:
-        """The rows of an output; without a name, of the only one."""
+        """The rows of an output as a pyarrow Table; without a name, of the only output."""
         return self._chosen(output).to_arrow()
 
     def to_pandas(self, output: str | None = None) -> Any:
+        """The rows of an output as a pandas DataFrame; without a name, of the only output."""
         return self._chosen(output).to_pandas()
 
     def to_polars(self, output: str | None = None) -> Any:
+        """The rows of an output as a Polars DataFrame; without a name, of the only output."""
         return self._chosen(output).to_polars()
 
     def _chosen(self, output: str | None) -> Rows:

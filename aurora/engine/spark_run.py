@@ -165,7 +165,7 @@ class SparkRun:
 
     @property
     def totals(self) -> Totals:
-        """What all batches have done so far, those of earlier runs included."""
+        """What all batches have done so far, including earlier runs."""
         return self._result.totals if self._result is not None else self._commits.totals
 
     @property

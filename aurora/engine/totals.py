@@ -42,7 +42,7 @@ class Totals:
 
     @property
     def read(self) -> int:
-        """Rows that were read from all inputs, those that were rejected included."""
+        """Rows read from all inputs, including rejected ones."""
         return sum(place["row"] for place in self.places.values())
 
     @classmethod

@@ -58,6 +58,7 @@ class Frame:
     def open_source(
         self, name: str, schema: Schema, folder: Path, follow: bool
     ) -> tuple[Source, Feed | None]:
+        """A feed that stores the rows of the DataFrame in `folder`, and the source that reads them from there."""
         if not isinstance(self.frame, DataFrame) or not hasattr(self.frame, "_jdf"):
             raise AuroraError(
                 f"source {name}: a Frame holds a DataFrame of a Spark session in this process, found a "

@@ -42,7 +42,7 @@ def describe_metrics(status: Mapping[str, Any], times: BatchTimes, labels: Mappi
     # HELP aurora_info What runs here; the value is always 1.
     # TYPE aurora_info gauge
     aurora_info{network="border"} 1
-    # HELP aurora_batches_total Batches since the beginning, those of earlier runs included.
+    # HELP aurora_batches_total Batches since the beginning, including earlier runs.
     # TYPE aurora_batches_total counter
     aurora_batches_total 3
     """
@@ -71,7 +71,7 @@ def _all(
     )
     for name, kind, text, key in (
         ("seconds", "gauge", "Seconds since this run started.", "seconds"),
-        ("batches_total", "counter", "Batches since the beginning, those of earlier runs included.", "batch"),
+        ("batches_total", "counter", "Batches since the beginning, including earlier runs.", "batch"),
         ("rejected_rows_total", "counter", "Rows of the inputs that could not be read.", "rejected"),
         (
             "capacity_rows_per_second",
@@ -141,7 +141,7 @@ def _all(
 
 # The group of figures, the label, the rest of the name, the type, the help, and the key of the figure.
 FIGURES = (
-    ("inputs", "input", "rows_total", "counter", "Rows read, those that were rejected included.", "rows"),
+    ("inputs", "input", "rows_total", "counter", "Rows read, including rejected ones.", "rows"),
     ("inputs", "input", "rows_per_second", "gauge", "Rows read a second, of the last ten seconds.", "rate"),
     ("inputs", "input", "waiting_rows", "gauge", "Rows that have come and are not read yet.", "waiting"),
     ("boxes", "box", "taken_tuples_total", "counter", "Tuples that a box has taken.", "taken"),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
+from html import escape
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,6 +21,7 @@ from aurora.engine.outages import stop_waiting_at
 from aurora.engine.paths import Read
 from aurora.engine.result import Result
 from aurora.engine.settings import Settings
+from aurora.engine.showing import html_table
 from aurora.engine.sinks.rows import Rows
 from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.engine.statistics import BatchReport, Statistics
@@ -297,6 +299,7 @@ class Running:
         self._parts.pause()
 
     def resume(self) -> None:
+        """Continues a paused network."""
         self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
@@ -312,6 +315,7 @@ class Running:
         return self._main.batches()
 
     def statistics(self) -> Statistics:
+        """How far the run has come: batches, rows, rates, latencies, and what each box took and gave."""
         return self._parts.statistics()
 
     def figures(self) -> Figures:
@@ -411,8 +415,20 @@ class Running:
         return self._queries
 
     def __repr__(self) -> str:
-        made = self.statistics().batches
-        return f"<Running {self._network.name}: {self.state}, {made:,} {'batch' if made == 1 else 'batches'}>"
+        return f"<Running {self._told(self.statistics())}>"
+
+    def _repr_html_(self) -> str:
+        """What it is and does, the rows that each output has given, and the first ones of those kept in memory."""
+        seen = self.statistics()
+        given = html_table(
+            ["output", "rows"], [[name, f"{rows:,}"] for name, rows in sorted(seen.rows.items())]
+        )
+        kept = "".join(rows._repr_html_() for rows in self._tables.values())
+        return f"<p>{escape(self._told(seen))}</p>{given}{kept}"
+
+    def _told(self, seen: Statistics) -> str:
+        made = seen.batches
+        return f"{self._network.name}: {self.state}, {made:,} {'batch' if made == 1 else 'batches'}"
 
     def __enter__(self) -> "Running":
         return self

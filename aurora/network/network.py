@@ -380,9 +380,11 @@ class Network:
         return stream.port
 
     def stream(self, reference: str) -> Stream:
+        """The stream of that name: an input, a box (its first port), or a port such as "over.rest"."""
         return Stream(self, self.find(reference, "network"))
 
     def schema(self, port: Port) -> Schema:
+        """The fields of an input or of the output port of a box."""
         if port.port:
             return self.boxes[port.box].operator.outputs[port.port]
         return self.inputs[port.box].schema

@@ -41,6 +41,7 @@ class Stream:
 
     @property
     def schema(self) -> Schema:
+        """The fields of the stream and their types."""
         return self.network.schema(self.port)
 
     def __repr__(self) -> str:
@@ -54,9 +55,11 @@ class Stream:
         return self.network.stream(f".{self.port.box}.{port}")
 
     def filter(self, *predicates: str, name: str | None = None) -> "Stream":
+        """Sends each tuple to the port of the first predicate that holds, "1", "2", .., or to "rest"."""
         return self.network.add(name, {"filter": list(predicates), "from": self.port.reference})
 
     def map(self, fields: Mapping[str, str], *, name: str | None = None) -> "Stream":
+        """Computes the fields of the output from each tuple: {"Feet": "Pos * 3"}; "*" stands for all fields."""
         return self.network.add(name, {"map": dict(fields), "from": self.port.reference})
 
     def explode(
@@ -78,17 +81,20 @@ class Stream:
         return self.network.add(name, {**spec, "outer": True} if outer else spec)
 
     def union(self, *others: "Stream", name: str | None = None) -> "Stream":
+        """Merges this stream with others of the same schema, in the order of arrival."""
         return self.network.add(name, {"union": [self.network.own(s).reference for s in (self, *others)]})
 
     def bsort(self, order: Mapping[str, Any], *, name: str | None = None) -> "Stream":
+        """Sorts with a buffer of slack + 1 tuples for each group; `order` as in {"on": "Time", "slack": 2}."""
         return self.network.add(name, {"bsort": {}, "from": self.port.reference, "order": dict(order)})
 
     def aggregate(
         self, functions: Any, *, order: Mapping[str, Any], name: str | None = None, **options: Any
     ) -> "Stream":
-        """`functions`: SQL by name, or a WindowFunction. Options: size, advance, timeout, align; for sessions gap.
+        """A row for each window, with `functions` over its tuples: SQL by name, or a WindowFunction.
 
-        For a row per tuple: size="all" covers its group so far; partial=True covers the last `size` tuples by "#".
+        Options: size, advance, timeout, align; for sessions gap. For a row per tuple: size="all" covers its group
+        so far; partial=True covers the last `size` tuples by "#".
         """
         spec = {"aggregate": functions, "from": self.port.reference, "order": dict(order)}
         return self.network.add(name, {**spec, **options})
@@ -102,12 +108,17 @@ class Stream:
         name: str | None = None,
         **options: Any,
     ) -> "Stream":
-        """`choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start. Options: advance, timeout, align."""
+        """The best tuples of each window. `choice`: {"k": 3, "by": "Price DESC"}, and ties, rank, start.
+
+        Options: advance, timeout, align.
+        """
         spec = {"top": dict(choice), "from": self.port.reference, "order": dict(order), "size": size}
         return self.network.add(name, {**spec, **options})
 
     def join(self, right: "Stream", predicate: str, *, name: str | None = None, **options: Any) -> "Stream":
-        """Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
+        """The pairs of tuples for which the predicate, over left.Field and right.Field, holds.
+
+        Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
         if every bucket should have the whole right side. A table needs none of them.
 
         For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
@@ -125,7 +136,10 @@ class Stream:
         name: str | None = None,
         **options: Any,
     ) -> "Stream":
-        """Options: size; or match and between, if the left tuples say how far they reach."""
+        """For each tuple of this stream, `functions` over the right tuples near it.
+
+        Options: size; or match and between, if the bounds come from the left tuples.
+        """
         sides = {"left": self.port.reference, "right": self.network.own(right).reference}
         orders = {"left_order": dict(left_order), "right_order": dict(right_order)}
         return self.network.add(name, {"resample": functions, **sides, **orders, **options})

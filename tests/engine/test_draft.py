@@ -104,6 +104,31 @@ def test_what_a_time_is(tmp_path: Path, time: str) -> None:
     assert "slack: 1m" in draft.text
 
 
+@pytest.mark.parametrize("name", ["at", "time"])
+def test_a_number_that_is_the_time_is_no_group(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "heat.csv"
+    seconds = [1_700_000_000 + row // 3 for row in range(30)]
+    path.write_text(f"{name},heat\n" + "".join(f"{second},{second % 7}.5\n" for second in seconds))
+    sample, draft = drafted(path)
+    assert f"timestamp_seconds({name})" in draft.text and "group_by" not in draft.text
+    assert sum(row["n"] for row in counted(sample, draft)) == 30
+
+
+@pytest.mark.parametrize(
+    ("late", "slack"), [(3550, "1h"), (3600, "1h"), (3700, "62m"), (59, "59s"), (86_399, "1d")]
+)
+def test_slack_is_in_the_largest_unit_that_fits(tmp_path: Path, late: int, slack: str) -> None:
+    path = tmp_path / "heat.csv"
+    path.write_text(f"at,heat\n{1_700_000_000},1.5\n{1_700_000_000 - late},2.5\n")
+    assert f"slack: {slack}," in drafted(path)[1].text
+
+
+def test_a_draft_from_one_row_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "heat.csv"
+    path.write_text("at,heat\n1700000000,1.5\n")
+    assert "drafted from its only row." in drafted(path)[1].text
+
+
 def test_json_lines(tmp_path: Path) -> None:
     lines = [
         {

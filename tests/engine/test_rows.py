@@ -36,6 +36,13 @@ def test_as_text_and_as_a_table() -> None:
     assert repr(rows_of([])).splitlines() == ["<Rows all: 0 rows>", "a  <b>"]
 
 
+def test_a_memory_shows_its_rows() -> None:
+    memory = Memory.of("a int, b string", [{"a": each, "b": "<x>"} for each in range(12)])
+    assert repr(memory).splitlines()[:3] == ["<Memory: 12 rows>", "a  b", "0  <x>"]
+    html = memory._repr_html_()
+    assert html.count("<tr>") == 11 and "<td>&lt;x&gt;</td>" in html and "and 2 more rows" in html
+
+
 def test_for_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of([1, 2])
     assert rows.to_arrow().column("a").to_pylist() == [1, 2] and len(rows) == 2
@@ -96,6 +103,7 @@ def test_a_run_without_sinks(spark: SparkSession) -> None:
     kept = Rows()
     with start(network, {"rows": Memory.of(frame)}, {"few": kept}) as running:
         assert repr(running).startswith("<Running copy: ")
+        assert running._repr_html_().startswith("<p>copy: ") and "<th>output</th>" in running._repr_html_()
         ended = running.wait()
     assert running.stop() is ended and ended["few"] is kept and [row["a"] for row in kept] == [0, 1]
 

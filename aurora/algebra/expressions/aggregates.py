@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, NUMBERS, TIMES, converted
+from aurora.algebra.expressions.conversions import aggregate_fix
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.spark_text import to_spark
 from aurora.algebra.expressions.tree import Field, Node
@@ -141,6 +142,13 @@ NOT_WHOLE = {
     "array": "elements, not an array",
     "map": "values, not a map",
 }
+NOT_NULL = ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'
+# What to do instead of giving more arguments than an aggregate takes.
+SURPLUS = {
+    "count": ": write count(DISTINCT concat_ws(',', x, s))",
+    "first": NOT_NULL,
+    "last": NOT_NULL,
+}
 SHARES = ("percentile", "percentile_approx")
 
 
@@ -204,6 +212,7 @@ class Calls:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise AuroraError(
                 f"{name} takes {wanted} argument{'s' * (most > 1)}, found {len(args)} in '{source(node)}'"
+                + (SURPLUS.get(name, "") if len(args) > most else "")
             )
         argument, *order = (self.argument(each) for each in args)
         share = self.share(name, order[0], node) if name in SHARES else None
@@ -220,7 +229,8 @@ class Calls:
         if result is None:
             kind = "a boolean" if name in ("bool_and", "bool_or", "count_if") else "a number"
             kind = "a number or a time" if name == "percentile_approx" else kind
-            hint = ": CAST it to double" if is_decimal(argument.type) else ""
+            fix = aggregate_fix(name, argument.tree)
+            hint = f": write {fix}" if fix else ""
             raise AuroraError(
                 f"{name} needs {kind}, found {type_name(argument.type)} in '{source(node)}'{hint}"
             )

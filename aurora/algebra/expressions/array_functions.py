@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import INTEGERS, common_type, converted
+from aurora.algebra.expressions.conversions import array_fix
 from aurora.algebra.expressions.map_functions import map_element
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, names, need, same_type, text
@@ -25,7 +26,7 @@ __all__ = ["ARRAYS"]
 
 def array(name: str, node: Node) -> Node:
     if not is_array(node.type):
-        raise Clash(f"{name} needs an array, found {type_name(node.type)}")
+        raise Clash(f"{name} needs an array, found {type_name(node.type)}", array_fix(name, node))
     return node
 
 

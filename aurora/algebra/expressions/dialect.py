@@ -10,6 +10,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
+from aurora.algebra.expressions.hints import syntax_hint
 from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES
 from aurora.errors import AuroraError
@@ -164,7 +165,7 @@ def syntax_fault(text: str, fault: ParseError) -> str:
     place = f"column {start}" if line == 1 else f"line {line}, column {start}"
     if "Expected TYPE" in str(first.get("description")):
         return f"unknown type '{near}' in {text!r} at {place}: the types are {', '.join(TYPES)}"
-    return f"syntax error in {text!r} at {place}, near '{near}'"
+    return f"syntax error in {text!r} at {place}, near '{near}'{syntax_hint(text)}"
 
 
 def check_precedence(node: exp.Expression) -> None:

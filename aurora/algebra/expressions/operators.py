@@ -12,6 +12,7 @@ from aurora.algebra.expressions.coercion import (
     converted,
 )
 from aurora.algebra.expressions.compile import fold
+from aurora.algebra.expressions.conversions import arithmetic_fix, comparison_fix, conversion
 from aurora.algebra.expressions.decimal_rules import decimal_arithmetic
 from aurora.algebra.expressions.signature import Clash, Function, names, need, number, same_type
 from aurora.algebra.expressions.tree import Call, Constant, Node
@@ -39,8 +40,8 @@ def both(
     """Two arguments as their common type, which is `alone` where both are NULL."""
     for node in (one, other):
         if node.type != VOID and node.type not in allowed:
-            hint = ": CAST the decimal to double" if is_decimal(node.type) else ""
-            raise Clash(f"{name} needs {wanted}, found {names(one.type, other.type)}{hint}")
+            fix = arithmetic_fix(name, one, other) or conversion(node, allowed)
+            raise Clash(f"{name} needs {wanted}, found {names(one.type, other.type)}", fix)
     target = common_type(one.type, other.type)
     target = alone if target == VOID else target
     return target, (converted(one, target), converted(other, target))
@@ -65,7 +66,8 @@ def days_later(op: str, one: Node, other: Node) -> Node:
     if op == "+" and one.type in days:
         return Call("date_add", (other, converted(one, INT)), DATE)
     raise Clash(
-        f"{op} needs two numbers, or a date and a number of days, found {names(one.type, other.type)}"
+        f"{op} needs two numbers, or a date and a number of days, found {names(one.type, other.type)}",
+        arithmetic_fix(op, one, other),
     )
 
 
@@ -127,7 +129,7 @@ def comparable(op: str, one: Node, other: Node) -> tuple[Node, Node]:
     one, other = moment(one, other.type), moment(other, one.type)
     target = common_type(one.type, other.type)
     if target is None or is_nested(target):
-        raise Clash(f"{op} cannot compare {names(one.type, other.type)}")
+        raise Clash(f"{op} cannot compare {names(one.type, other.type)}", comparison_fix(one, other))
     return converted(one, target), converted(other, target)
 
 

@@ -184,7 +184,8 @@ class _Reader:
         elif character.isascii() and not character.isalnum():
             code = ord(character)
         else:
-            raise AuroraError(f"'\\{character}' does not mean the same everywhere; write the characters out")
+            instead = r"(^|\W) or (\W|$)" if character == "b" else "the characters out"
+            raise AuroraError(f"'\\{character}' is not supported; write {instead}")
         return ((code, code),)
 
     def characters(self) -> Ranges:

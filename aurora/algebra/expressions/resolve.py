@@ -9,6 +9,7 @@ from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
 from aurora.algebra.expressions.coercion import INTEGERS, can_cast, converted
 from aurora.algebra.expressions.compile import fold
 from aurora.algebra.expressions.dialect import Positive, source
+from aurora.algebra.expressions.hints import clause_hint, function_hint, unit_hint
 from aurora.algebra.expressions.literals import (
     adds_interval,
     fraction,
@@ -35,7 +36,7 @@ from aurora.algebra.tuples.types import (
     struct_fields,
     type_name,
 )
-from aurora.errors import AuroraError, did_you_mean
+from aurora.errors import AuroraError, did_you_mean, raise_if
 
 __all__ = ["Resolver"]
 
@@ -71,7 +72,7 @@ BareFields = Callable[[Node, str], Node]
 
 CHANGING = {
     "current_date", "current_time", "localtimestamp", "curdate", "rand", "random", "randn", "uuid", "shuffle",
-    "monotonically_increasing_id",
+    "monotonically_increasing_id", "getdate", "sysdate", "today", "curtime", "newid", "gen_random_uuid",
 }  # fmt: skip
 # A run that is repeated must give the same: what time it is, is the time at which the tuple came.
 NOW = ("arrival_time", "current_timestamp", "now")
@@ -120,9 +121,7 @@ class Resolver:
             return self.shifted(node, node.expression, node.this, 1)
         method = getattr(self, "on_" + type(node).__name__.lower(), None)
         if method is None:
-            raise AuroraError(
-                f"'{source(node)}' is not part of the language: write it with operators and functions"
-            )
+            raise AuroraError(clause_hint(node, source(node)))
         result: Node = method(node)
         return result
 
@@ -133,7 +132,7 @@ class Resolver:
         try:
             return FUNCTIONS[name](name, args)
         except Clash as clash:
-            raise AuroraError(f"{clash} in '{source(node)}'") from None
+            raise AuroraError(clash.at(source(node))) from None
 
     def negated(self, node: exp.Expression, result: Node) -> Node:
         return Call("not", (result,), BOOLEAN) if node.args.get("negate") else result
@@ -144,7 +143,7 @@ class Resolver:
             amounts = interval(interval_text(by))
             return later(self.resolve(moment), amounts, sign)
         except Clash as clash:
-            raise AuroraError(f"{clash} in '{source(node)}'") from None
+            raise AuroraError(clash.at(source(node))) from None
 
     def on_interval(self, node: exp.Interval) -> Node:
         raise AuroraError(f"'{source(node)}' stands alone: add it to a date or timestamp")
@@ -285,7 +284,10 @@ class Resolver:
 
     def on_in(self, node: exp.In) -> Node:
         if not node.expressions:
-            raise AuroraError(f"'{source(node)}': IN needs a list of values in brackets")
+            raise AuroraError(
+                f"'{source(node)}': IN needs a list of values in brackets; "
+                "to look a value up in another stream, use a join"
+            )
         return self.call("in", node, [node.this, *node.expressions])
 
     def on_between(self, node: exp.Between) -> Node:
@@ -315,7 +317,7 @@ class Resolver:
             for condition, value in zip(reversed(conditions), reversed(branches), strict=True):
                 result = conditional(condition, value, result)
         except Clash as clash:
-            raise AuroraError(f"{clash} in '{source(node)}'") from None
+            raise AuroraError(clash.at(source(node))) from None
         return result
 
     def on_cast(self, node: exp.Cast) -> Node:
@@ -375,10 +377,13 @@ class Resolver:
                 return column
         if ALIASES.get(name, name) in AGGREGATES:
             raise AuroraError(
-                f"'{source(node)}' is an aggregate: an expression over a single tuple cannot use it"
+                f"'{source(node)}' is an aggregate: an expression over a single tuple cannot use it; "
+                "compute it in the box aggregate"
             )
         if name not in FUNCTIONS or not name.replace("_", "").isalnum() or name == "negate":
-            raise AuroraError(self.unknown_function(name, node))
+            hint = function_hint(name, self.aggregate is not None)
+            raise AuroraError(f"unknown function '{name}' in '{source(node)}'{hint}")
+        raise_if(unit_hint(name, node, source(node)))
         return self.call(name, node, node.expressions)
 
     def arrival_time(self, name: str, node: exp.Expression) -> Node:
@@ -387,9 +392,3 @@ class Resolver:
         if not self.arrival:
             raise AuroraError(f"'{name}()' works only in a map: make a field with it there")
         return Field(ARRIVED, None, TIMESTAMP)
-
-    def unknown_function(self, name: str, node: exp.Expression) -> str:
-        known = [known for known in FUNCTIONS if known[0].isalpha()]
-        if self.aggregate is not None:
-            known += [*AGGREGATES, *ALIASES]
-        return f"unknown function '{name}' in '{source(node)}'{did_you_mean(name, known)}"

@@ -7,15 +7,23 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.expressions.coercion import NUMBERS, converted, widest
+from aurora.algebra.expressions.conversions import argument_fix, meeting
 from aurora.algebra.expressions.tree import Constant, Node
-from aurora.algebra.tuples.types import DOUBLE, INT, STRING, VOID, is_decimal, type_name
+from aurora.algebra.tuples.types import DOUBLE, INT, STRING, VOID, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["Clash", "Function", "literal", "names", "need", "number", "same_type", "text"]
 
 
 class Clash(AuroraError):
-    """Arguments that do not fit; the resolver adds the place."""
+    """Arguments that do not fit; the resolver adds the place. `fix` is what to write instead, if that is known."""
+
+    def __init__(self, fault: str, fix: str = "") -> None:
+        super().__init__(fault)
+        self.fix = fix
+
+    def at(self, place: str) -> str:
+        return f"{self} in '{place}'" + (f": write {self.fix}" if self.fix else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,7 @@ def need(name: str, node: Node, allowed: Sequence[pa.DataType], wanted: str) -> 
     if node.type == VOID:
         return converted(node, allowed[0])
     if node.type not in allowed:
-        hint = ": CAST it to double" if is_decimal(node.type) and DOUBLE in allowed else ""
-        raise Clash(f"{name} needs {wanted}, found {type_name(node.type)}{hint}")
+        raise Clash(f"{name} needs {wanted}, found {type_name(node.type)}", argument_fix(name, node, allowed))
     return node
 
 
@@ -75,5 +82,6 @@ def same_type(name: str, args: Sequence[Node]) -> tuple[Node, ...]:
     """The arguments, all as the type that holds them all."""
     target = widest([node.type for node in args])
     if target is None:
-        raise Clash(f"{name} needs values of one type, found {names(*dict.fromkeys(n.type for n in args))}")
+        found = names(*dict.fromkeys(node.type for node in args))
+        raise Clash(f"{name} needs values of one type, found {found}", meeting(args))
     return tuple(converted(node, target) for node in args)

@@ -4,11 +4,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import converted
+from aurora.algebra.expressions.conversions import conversion
 from aurora.algebra.expressions.kernels.json_paths import PATH
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.signature import Clash, Function, literal, text
 from aurora.algebra.expressions.tree import Call, Constant, Node
-from aurora.algebra.tuples.types import BIGINT, BOOLEAN, INT, STRING, is_nested, type_name
+from aurora.algebra.tuples.types import BIGINT, BOOLEAN, INT, STRING, is_array, is_nested, type_name
 from aurora.errors import AuroraError
 
 __all__ = ["TEXT"]
@@ -59,7 +60,9 @@ def concat(*args: Node) -> Node:
     """Numbers and times become their text, as in Spark."""
     for node in args:
         if is_nested(node.type):
-            raise Clash(f"concat cannot take a {type_name(node.type)}")
+            kind = type_name(node.type)
+            fix = conversion(node, (STRING,))
+            raise Clash(f"concat cannot take {'an' if is_array(node.type) else 'a'} {kind}", fix)
     return Call("concat", tuple(converted(node, STRING) for node in args), STRING)
 
 
@@ -97,7 +100,10 @@ def regexp_replace(node: Node, pattern: Node, replacement: Node) -> Node:
     expression = regular_expression("regexp_replace", pattern)
     parsed = parse_pattern(str(expression.value))
     if parsed.may_be_empty:
-        raise Clash(f"regexp_replace cannot use the pattern {expression.value!r}: it can match nothing")
+        raise Clash(
+            f"regexp_replace cannot use the pattern {expression.value!r}: it can match the empty text; "
+            "use a+ instead of a*"
+        )
     by = literal("regexp_replace", replacement, STRING)
     try:
         parsed.replacement(by)

@@ -97,7 +97,7 @@ def since_1970(op: str) -> Function:
             return Call(op, (read_by(op, node, pattern),), BIGINT)
         # Spark takes a date here for unix_timestamp only.
         allowed = (TIMESTAMP, DATE) if op == "unix_timestamp" else (TIMESTAMP,)
-        node = need(op, node, allowed, "a timestamp (to_timestamp makes one of a string)")
+        node = need(op, node, allowed, "a timestamp")
         return Call(op, (converted(node, TIMESTAMP),), BIGINT)
 
     return Function(rule, 1, 2 if op == "unix_timestamp" else 1)

@@ -81,7 +81,7 @@ class State:
         return view
 
     def in_slice(self, low: int, high: int) -> "State":
-        """As it is stored, with those groups only whose hashes lie between these two."""
+        """The state as stored, restricted to the groups whose hash lies between `low` and `high`."""
         view = self.as_stored()
         view._slice = low, high
         return view
@@ -96,6 +96,7 @@ class State:
         return view
 
     def get(self, name: str) -> pa.RecordBatch | None:
+        """The batch stored under this name, or None."""
         full = self._name(name)
         values = self._turn.values
         if full not in values:

@@ -47,5 +47,6 @@ class Turn:
     parts: dict[str, PartDone] = field(default_factory=dict)
 
     def discard(self, reason: str, number: int) -> None:
+        """Counts tuples that the box leaves out, under a reason that statistics show."""
         if number and self.counts:
             self.discarded[reason] += number

@@ -62,13 +62,16 @@ class Schema(Mapping[str, pa.DataType]):
 
     @classmethod
     def of(cls, types: Mapping[str, pa.DataType]) -> "Schema":
+        """The schema with these types by name."""
         return cls(types.items())
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the fields, in order."""
         return tuple(self._types)
 
     def arrow(self) -> pa.Schema:
+        """The same fields as a pyarrow Schema."""
         return self._arrow
 
     def select(self, names: Iterable[str]) -> "Schema":
@@ -88,6 +91,7 @@ class Schema(Mapping[str, pa.DataType]):
             ) from None
 
     def get(self, name: str, default: pa.DataType | None = None) -> pa.DataType | None:
+        """The type of a field, or `default` if there is no such field."""
         return self._types.get(name, default)
 
     def __contains__(self, name: object) -> bool:

@@ -55,32 +55,37 @@ class Train:
 
     @property
     def depth(self) -> int:
+        """The number of lines in `keys`."""
         return len(self.keys)
 
     @staticmethod
     def empty(schema: pa.Schema, depth: int = 1) -> "Train":
+        """A train without rows."""
         return Train(
             pa.RecordBatch.from_pylist([], schema), np.empty(0, np.int64), np.empty((depth, 0), np.int64)
         )
 
     def take(self, index: npt.NDArray[np.integer]) -> "Train":
+        """The rows at these positions, in this order."""
         return Train(self.rows.take(pa.array(index)), self.arrived[index], self.keys[:, index])
 
     def filter(self, mask: Mask) -> "Train":
+        """The rows for which the mask is true."""
         if mask.all():
             return self
         return Train(self.rows.filter(pa.array(mask)), self.arrived[mask], self.keys[:, mask])
 
     def slice(self, start: int, count: int) -> "Train":
-        """So many rows from there on, without a copy."""
+        """`count` rows from position `start` on, without copying them."""
         past = start + count
         return Train(self.rows.slice(start, count), self.arrived[start:past], self.keys[:, start:past])
 
     def with_rows(self, rows: pa.RecordBatch) -> "Train":
+        """Other rows, as many as before, with the same arrival times and keys."""
         return Train(rows, self.arrived, self.keys)
 
     def select(self, names: Collection[str]) -> "Train":
-        """The same rows with those of their fields only, but never with none."""
+        """The same rows with only these fields; if it has none of them, with its first field."""
         kept = [name for name in self.rows.schema.names if name in names] or self.rows.schema.names[:1]
         return self.with_rows(self.rows.select(kept))
 
@@ -100,6 +105,7 @@ class Train:
 
     @staticmethod
     def concat(trains: Sequence["Train"]) -> "Train":
+        """The rows of several trains, one train after the other."""
         if len(trains) == 1:
             return trains[0]
         depth = max(train.depth for train in trains)
@@ -156,6 +162,7 @@ class Train:
 
     @staticmethod
     def unpack(batch: pa.RecordBatch) -> "Train":
+        """The train that `pack` made into a batch."""
         names = batch.schema.names
         # The last of that name: a field may be called the same.
         first = len(names) - 1 - names[::-1].index("#ts")
@@ -182,6 +189,7 @@ class Train:
 
     @staticmethod
     def from_bytes(data: bytes | pa.Buffer) -> "Train":
+        """The train that `to_bytes` wrote."""
         batch = from_bytes(data)
         same, hidden = json.loads(batch.schema.metadata[_SAME])
         count = batch.num_columns + len(same)

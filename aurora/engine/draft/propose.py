@@ -45,12 +45,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class _Time:
-    """A field that is a time, or the expression of one that a map makes; values in microseconds, if they are known."""
+    """A field that is a time, or the expression that makes one from another field; values in microseconds, if known."""
 
     field: str
     made: str | None
     values: pa.Array | None
     days: bool = False
+    source: str | None = None
 
 
 def propose(sample: Sample) -> Draft:
@@ -75,7 +76,9 @@ def propose(sample: Sample) -> Draft:
 def _comments(sample: Sample, time: _Time) -> str:
     """What the drafter saw, and what it could not know."""
     place = sample.address.partition(":")[2].partition("?")[0]
-    lines = [f"A first network for {Path(place).name}, drafted from its first {sample.rows.num_rows:,} rows."]
+    count = sample.rows.num_rows
+    seen = "only row" if count == 1 else f"first {count:,} rows"
+    lines = [f"A first network for {Path(place).name}, drafted from its {seen}."]
     if time.values is None:
         lines.append("No field is a time, so the windows follow the time at which rows arrive.")
     elif _slack(time):
@@ -108,18 +111,19 @@ def _time(sample: Sample) -> _Time:
     free = next(name for name in ("Time", "Moment", "time_", "moment_") if name not in schema)
     for name in named:
         if name in sample.patterns:
-            return _made(sample, free, f"to_timestamp({_written(name, sample)}, '{sample.patterns[name]}')")
+            text = f"to_timestamp({_written(name, sample)}, '{sample.patterns[name]}')"
+            return _made(sample, free, text, name)
         unit = _unit(rows.column(name)) if schema[name] == BIGINT and TIMELY.search(name) else None
         if unit is not None:
-            return _made(sample, free, f"timestamp_{unit}({_written(name, sample)})")
+            return _made(sample, free, f"timestamp_{unit}({_written(name, sample)})", name)
     for name in named:
         if schema[name] == DATE:
             return _Time(name, None, rows.column(name).cast(TIMESTAMP), days=True)
     return _Time(free, "arrival_time()", None)
 
 
-def _made(sample: Sample, name: str, text: str) -> _Time:
-    return _Time(name, text, Expression.parse(text, sample.schema).evaluate(sample.rows))
+def _made(sample: Sample, name: str, text: str, source: str) -> _Time:
+    return _Time(name, text, Expression.parse(text, sample.schema).evaluate(sample.rows), source=source)
 
 
 def _unit(column: pa.Array) -> str | None:
@@ -141,8 +145,10 @@ def _slack(time: _Time) -> dict[str, str]:
     seconds = -(-late // 1_000_000)
     if time.days:
         return {"slack": f"{-(-seconds // 86_400)}d"}
-    size, unit = next(span for span in SPANS if seconds >= 2 * span[0] or seconds % span[0] == 0)
-    return {"slack": f"{-(-seconds // size)}{unit}"}
+    size = next(size for size, _ in SPANS if seconds >= 2 * size or seconds % size == 0)
+    seconds = -(-seconds // size) * size
+    size, unit = next(span for span in SPANS if seconds % span[0] == 0)
+    return {"slack": f"{seconds // size}{unit}"}
 
 
 def _group(sample: Sample, time: _Time) -> str | None:
@@ -150,7 +156,8 @@ def _group(sample: Sample, time: _Time) -> str | None:
     found = []
     for name in sample.schema.names:
         kind = sample.schema[name]
-        if name == time.field or kind not in (STRING, BIGINT, INT, BOOLEAN) or name in sample.patterns:
+        moment = name in (time.field, time.source) or name in sample.patterns or _is_moment(sample, name)
+        if moment or kind not in (STRING, BIGINT, INT, BOOLEAN):
             continue
         count = len(sample.rows.column(name).unique())
         if 1 < count <= min(MOST_GROUPS, max(2, sample.rows.num_rows // 2)):
@@ -174,8 +181,16 @@ def _functions(sample: Sample, taken: set[str]) -> dict[str, str]:
 
 def _is_key(sample: Sample, name: str) -> bool:
     """Whether a mean of it says nothing: numbers that name things, or moments."""
-    is_moment = TIMELY.search(name) is not None and _unit(sample.rows.column(name)) is not None
-    return is_moment or re.search(r"(^|_)id$|Id$|ID$", name) is not None
+    return _is_moment(sample, name) or re.search(r"(^|_)id$|Id$|ID$", name) is not None
+
+
+def _is_moment(sample: Sample, name: str) -> bool:
+    """Whether a number counts the time since 1970."""
+    return (
+        sample.schema[name] in (DOUBLE, FLOAT, BIGINT, INT)
+        and TIMELY.search(name) is not None
+        and _unit(sample.rows.column(name)) is not None
+    )
 
 
 def _written(name: str, sample: Sample) -> str:

@@ -1,21 +1,17 @@
 """Rows of an output in memory, for notebooks: as a table to look at, and for pandas, Polars and Arrow."""
 
 from collections.abc import Iterator
-from html import escape
 from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
-from aurora.algebra.tuples.types import type_name
+from aurora.engine.showing import html_rows, text_rows
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 
 __all__ = ["Rows"]
-
-# So many rows are shown, and so many letters of a value.
-HTML, TEXT, LONGEST = 10, 5, 60
 
 
 class Rows:
@@ -37,13 +33,15 @@ class Rows:
 
     @property
     def place(self) -> None:
+        """None: it writes no file."""
         return None
 
     def expect(self, name: str, schema: pa.Schema) -> None:
-        """What will come, told before the first batch."""
+        """Sets the name and the fields of the output, before the first batch."""
         self.name, self.schema = name, schema
 
     def open(self, note: Note) -> Note:
+        """Forgets the rows that came after `note`."""
         wanted = note or 0
         if wanted > len(self):
             raise AuroraError(
@@ -54,14 +52,15 @@ class Rows:
         return wanted
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints | None, note: Note) -> Note:
+        """Adds the rows of a batch."""
         self._batches = [*self._batches, rows]
         return note + rows.num_rows
 
     def sync(self) -> None:
-        pass
+        """Does nothing: memory does not survive a power cut."""
 
     def finish(self) -> None:
-        pass
+        """Does nothing: all rows are part of the result."""
 
     def __len__(self) -> int:
         return sum(batch.num_rows for batch in self._batches)
@@ -71,12 +70,15 @@ class Rows:
             yield from batch.to_pylist()
 
     def to_arrow(self) -> pa.Table:
+        """All rows so far as a pyarrow Table."""
         return pa.Table.from_batches(self._batches, self.schema)
 
     def to_pandas(self) -> Any:
+        """All rows so far as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
+        """All rows so far as a Polars DataFrame; needs the package polars."""
         try:
             polars = import_module("polars")
         except ImportError:
@@ -84,33 +86,8 @@ class Rows:
         return polars.from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
-        count = f"<Rows {self.name}: {len(self):,} {'row' if len(self) == 1 else 'rows'}>"
-        names, rows = list(self.schema.names), self._first(TEXT)
-        widths = [max(len(row[column]) for row in [names, *rows]) for column in range(len(names))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            for row in [names, *rows]
-        ]
-        more = [".."] if len(self) > len(rows) else []
-        return "\n".join([count, *(line.rstrip() for line in lines), *more])
+        title = f"<Rows {self.name}: {len(self):,} {'row' if len(self) == 1 else 'rows'}>"
+        return text_rows(title, self.to_arrow())
 
     def _repr_html_(self) -> str:
-        rows = self._first(HTML)
-        head = "".join(
-            f"<th>{escape(field.name)}<br><small>{escape(type_name(field.type))}</small></th>"
-            for field in self.schema
-        )
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        left = len(self) - len(rows)
-        more = f"<p>and {left:,} more {'row' if left == 1 else 'rows'}</p>" if left else ""
-        return f"<b>{escape(self.name)}</b><table><tr>{head}</tr>{body}</table>{more}"
-
-    def _first(self, rows: int) -> list[list[str]]:
-        """The first rows as text."""
-        shown = self.to_arrow().slice(0, rows).to_pylist()
-        return [[_text(row[name]) for name in self.schema.names] for row in shown]
-
-
-def _text(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."
+        return html_rows(self.name, self.to_arrow())

@@ -43,6 +43,7 @@ class TextSink:
 
     @property
     def place(self) -> str:
+        """The real path of the file."""
         return os.path.realpath(self.path)
 
     @property
@@ -50,6 +51,7 @@ class TextSink:
         return Path(self.place).parent / f".{Path(self.place).name}.staged"
 
     def open(self, note: Note) -> Note:
+        """Creates the file, or cuts it back to the length that `note` says."""
         path = Path(self.place)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._staged, ignore_errors=True)
@@ -75,16 +77,19 @@ class TextSink:
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        """Writes the rows of a batch at the end of the file."""
         with open(self.place, "r+b") as file:
             file.seek(note["bytes"])
             self._write(file, rows, arrived)
             return _ended(file)
 
     def stages(self, in_order: bool, local: bool) -> bool:
+        """Whether tasks write parts: if `in_tasks` is set, they come in order, and the tasks see the same disk."""
         # The parts are put together here, so the tasks and this process must see the same disk.
         return self.in_tasks and in_order and local
 
     def stage(self, rows: pa.RecordBatch, arrived: Ints) -> str:
+        """Writes rows to a part of its own, in a task; returns the name of the part."""
         self._staged.mkdir(parents=True, exist_ok=True)
         path = self._staged / uuid.uuid4().hex
         with path.open("wb") as file:
@@ -96,6 +101,7 @@ class TextSink:
             file.write(self.encode(rows.slice(start, ROWS), arrived[start : start + ROWS]))
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        """Appends the parts that tasks have written, in order."""
         with open(self.place, "r+b") as file:
             file.seek(note["bytes"])
             for part in parts:
@@ -105,10 +111,12 @@ class TextSink:
             return _ended(file)
 
     def sync(self) -> None:
+        """Makes sure that the file survives a power cut."""
         if os.path.exists(self.place):
             sync_file(self.place)
 
     def finish(self) -> None:
+        """Removes the folder of parts that tasks have written."""
         shutil.rmtree(self._staged, ignore_errors=True)
 
 

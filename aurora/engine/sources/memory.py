@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import from_bytes, to_bytes
+from aurora.engine.showing import html_rows, text_rows
 from aurora.engine.sources.inferred import infer_schema
 from aurora.engine.sources.rows import as_dicts, as_table, is_frame
 from aurora.engine.sources.source import Cursor, Piece, Portion
@@ -28,7 +29,7 @@ class _MemoryPiece:
         return Portion(rows, np.arange(self.number, self.number + rows.num_rows, dtype=np.int64))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Memory:
     """Rows in memory; with `moments` a virtual clock: (milliseconds, rows that arrived by then), one batch each."""
 
@@ -52,7 +53,7 @@ class Memory:
         return cls(schema, _one_batch(_table(rows, schema), schema))
 
     def fitted(self, name: str, schema: Schema) -> "Memory":
-        """The same rows with the schema of the input that takes them, which they need not have had to the letter."""
+        """The same rows, cast to the schema of the input `name`; an error if they do not fit."""
         if schema == self.schema:
             return self
         if self.wide is None:
@@ -78,27 +79,43 @@ class Memory:
 
     @property
     def live(self) -> bool:
+        """False: all rows are there from the start."""
         return False
 
     def identity(self) -> str:
+        """The number of rows and their checksum."""
         return f"memory:{self.rows.num_rows}:{zlib.crc32(to_bytes(self.rows)):08x}:{len(self.moments)}"
 
     def begin(self) -> Cursor:
+        """The position before the first row."""
         return {"row": 0, "moment": 0} if self.moments else {"row": 0}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        """The position at most `rows` rows further; with `moments`, after the rows of the next moment."""
         return advance_rows(cursor, rows, self.rows.num_rows, self.moments)
 
     def finished(self, cursor: Cursor) -> bool:
+        """Whether all rows lie before this position."""
         return bool(cursor["row"] >= self.rows.num_rows and cursor.get("moment", 0) >= len(self.moments))
 
     def waiting(self, cursor: Cursor) -> int:
+        """The number of rows after this position."""
         return max(int(self.rows.num_rows) - int(cursor["row"]), 0)
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        """About `number` pieces of equal length."""
         share = max(1, -(-(end["row"] - start["row"]) // number))
         places = range(start["row"], end["row"], share)
         return [_MemoryPiece(to_bytes(self.rows.slice(at, min(share, end["row"] - at))), at) for at in places]
+
+    def __repr__(self) -> str:
+        rows = self.rows.num_rows
+        return text_rows(
+            f"<Memory: {rows:,} {'row' if rows == 1 else 'rows'}>", pa.Table.from_batches([self.rows])
+        )
+
+    def _repr_html_(self) -> str:
+        return html_rows("Memory", pa.Table.from_batches([self.rows]))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _restored, (self.schema, to_bytes(self.rows), self.moments)

@@ -52,6 +52,7 @@ class Paced:
             raise AuroraError(f"a rate is a number of rows a second above 0, found {self.rate:g}")
 
     def wrap(self, source: Source) -> Source:
+        """The same source, whose rows come at this rate."""
         return PacedSource(source, self.rate, wait=self.wait)
 
 

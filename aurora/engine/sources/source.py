@@ -48,6 +48,8 @@ REJECTS = Schema.parse("source string, file string, line bigint, reason string, 
 
 @dataclass(frozen=True)
 class Reject:
+    """A line that could not be read: where it is, why, and its text."""
+
     file: str
     line: int
     reason: str
@@ -72,7 +74,9 @@ class Portion:
 class Piece(Protocol):
     """A part of a source that one task reads, on any machine."""
 
-    def read(self, schema: Schema) -> Portion: ...
+    def read(self, schema: Schema) -> Portion:
+        """The rows of the piece, with the fields of the schema."""
+        ...
 
 
 @runtime_checkable
@@ -103,7 +107,9 @@ class Source(Protocol):
         """Whether tuples arrive while the network runs; only then does local time pass for timeouts."""
         ...
 
-    def begin(self) -> Cursor: ...
+    def begin(self) -> Cursor:
+        """The position before the first row."""
+        ...
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         """The position at most `rows` rows further, as far as rows are available now."""
@@ -125,13 +131,17 @@ class Feed(Protocol):
     """
 
     @property
-    def once(self) -> bool: ...
+    def once(self) -> bool:
+        """Whether its data cannot be fetched a second time."""
+        ...
 
     def connect(self) -> None:
         """Begins to work, before the first batch of a run."""
         ...
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Ends the work, after the last batch of a run."""
+        ...
 
 
 @runtime_checkable
@@ -144,7 +154,9 @@ class Opening(Protocol):
 
     def open_source(
         self, name: str, schema: Schema, folder: Path, follow: bool
-    ) -> tuple[Source, Feed | None]: ...
+    ) -> tuple[Source, Feed | None]:
+        """The source for the input `name`, and the feed that works beside it, if there is one."""
+        ...
 
 
 def catch_up(feed: Feed) -> None:
