@@ -19,7 +19,7 @@ from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
-from aurora.engine.sources.address import check_source, open_source, read_table, source_path
+from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
 from aurora.engine.sources.keyed import KeyedSet
 from aurora.engine.sources.receivers import Feed
 from aurora.engine.sources.source import Source
@@ -87,10 +87,10 @@ class Bound:
             checkpoint = locate_checkpoint(opened, settings)
             held.callback(checkpoint.leave)
             held.callback(locks.release)
-            reads = _reads(network, places)
+            reads = _reads(network, sources)
             opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
             folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
-            check_places(reads, [*_writes(opened), folder])
+            check_places(reads, [*_writes(opened), folder, *_log(settings)])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
             tables = read_tables(network, plan, sources)
@@ -188,13 +188,23 @@ def find_places(network: Network, sources: Mapping[str, Any]) -> dict[str, str]:
 
 def find_reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
     """All files that a network with these sources reads: nobody may write there while it runs."""
-    return _reads(network, find_places(network, sources))
+    find_places(network, sources)
+    return _reads(network, sources)
 
 
-def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:
-    kinds = {name: "table" if entry.static else "source" for name, entry in network.inputs.items()}
-    reads = [Read(f"{kinds[name]} {name}", place) for name, place in places.items()]
+def _reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
+    reads = [
+        Read(f"{'table' if entry.static else 'source'} {name}", os.path.abspath(path))
+        for name, entry in network.inputs.items()
+        for path in source_paths(name, sources[name])
+    ]
     return reads if network.path is None else [*reads, Read("the network", network.path)]
+
+
+def _log(settings: Settings) -> list[Written]:
+    return (
+        [] if settings.log is None else [Written("Spark's log (--spark-log)", os.path.abspath(settings.log))]
+    )
 
 
 def _writes(sinks: Mapping[str, Sink]) -> list[Written]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora import AuroraError, BatchReport, Network, Paced, Result, Settings, TextSink, run
+from aurora.engine.locks import Locks, lock_beside
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.losing import Losing
 from aurora.nexmark.metrics import Curve, latencies
@@ -102,8 +103,7 @@ def run_query(
     settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
     kept = Losing(folder.source, lose) if lose else folder.source
     source: Any = folder.source if rate is None else Paced(kept, rate)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "report.json").unlink(missing_ok=True)
+    _clear_report(out, folder)
     measure, nulls = QUERIES[query].measure, query != "q0"
     record = Record(measure, nulls)
     # Where nothing but the number of rows matters, and no event has a time of its own, the tasks write the lines.
@@ -122,6 +122,21 @@ def run_query(
     report.write(out / "report.json")
     measured = Measured(report, record, curve, pace)
     return _checked(measured, data, out, rules) if check and result.ended else measured
+
+
+def _clear_report(out: Path, folder: EventFolder) -> None:
+    """Removes the report of an earlier run; one that is under way keeps what it has, and so do the events."""
+    out.mkdir(parents=True, exist_ok=True)
+    report, result = out / "report.json", out / "result.jsonl"
+    for file in folder.files:
+        if any(own.exists() and own.samefile(file) for own in (report, result)):
+            raise AuroraError(
+                f"the run reads {file}, and with --out {out} it writes there, too: choose another folder"
+            )
+    with Locks() as now:
+        # The network takes this lock for itself, and later.
+        now.take(str(result), lock_beside(str(result)))
+        report.unlink(missing_ok=True)
 
 
 def _warm(network: Network, sources: Mapping[str, Any], settings: Settings) -> None:

@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 
 from aurora import AuroraError, Settings, TextSink, run
 from aurora.cli.commands import app
+from aurora.engine.locks import Locks, lock_beside
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.plots import plot_run
 from aurora.nexmark.queries import QUERIES, Rules, query_network
 from aurora.nexmark.record import Record
 from aurora.nexmark.run import run_query
+from tests.engine.without_spark import files
 from tests.nexmark.events import small_events
 from tests.nexmark.test_queries import count_late
 from tests.spec.nexmark import ANSWERS
@@ -136,6 +138,28 @@ def test_faults(data: Path, tmp_path: Path, arguments: list[str], message: str) 
     done = CliRunner().invoke(app, ["nexmark", "run", *given, "--out", str(tmp_path / "out")])
     assert isinstance(done.exception, AuroraError) and message in str(done.exception)
     assert not (tmp_path / "out" / "report.json").exists()
+
+
+@pytest.mark.parametrize("name", ["report.json", "result.jsonl"])
+def test_events_are_not_written_over(data: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes((data / "events-00000.jsonl").read_bytes())
+    (tmp_path / "events-00000.jsonl").symlink_to(name)
+    before = files(tmp_path)
+    with pytest.raises(
+        AuroraError, match=r"^the run reads \S+events-00000.jsonl, and with --out \S+ it writes"
+    ):
+        run_query("q1", tmp_path, tmp_path, fresh=True)
+    assert files(tmp_path) == before
+
+
+def test_a_run_under_way_keeps_its_report(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("{}")
+    with Locks() as locks:
+        locks.take("it", lock_beside(str(tmp_path / "result.jsonl")))
+        before = files(tmp_path)
+        with pytest.raises(AuroraError, match=r"result.jsonl is in use by another run"):
+            run_query("q1", data, tmp_path, fresh=True)
+        assert files(tmp_path) == before
 
 
 def test_the_command(spark: SparkSession, data: Path, tmp_path: Path) -> None:

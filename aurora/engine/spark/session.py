@@ -220,8 +220,10 @@ def _quiet_launch() -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     atexit.register(_remove_log)
+    # A file of the user's is never emptied: it may be another than the one that was meant.
+    begin = os.O_TRUNC | os.O_NOFOLLOW if _log is None else os.O_APPEND
     try:
-        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | begin, 0o600)
     except OSError as fault:
         raise AuroraError(f"the log {log_path()} cannot be written: {fault.strerror}") from None
     saved = [(channel, os.dup(channel)) for channel in (1, 2)]
