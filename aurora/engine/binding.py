@@ -253,6 +253,20 @@ def open_streams(
 ) -> tuple[dict[str, Source], list[Feed], Totals | None]:
     """The sources of the inputs, and what is noted of them in the checkpoint, which is this run's from here on."""
     checkpoint.open(settings.fresh)
+    unused = checkpoint.unused
+    streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
+    owner = identity(plan, tables, streams, sinks)
+    if unused and not checkpoint.fits(owner):
+        # What a run left that never began binds nobody.
+        checkpoint.open(fresh=True)
+        streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
+        owner = identity(plan, tables, streams, sinks)
+    return streams, receivers, checkpoint.claim(owner)
+
+
+def _open_all(
+    network: Network, plan: Plan, addresses: Mapping[str, Any], checkpoint: Checkpoint, settings: Settings
+) -> tuple[dict[str, Source], list[Feed]]:
     streams: dict[str, Source] = {}
     receivers: list[Feed] = []
     for name, _ in plan.inputs:
@@ -260,7 +274,7 @@ def open_streams(
         source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
         streams[name] = source
         receivers += [receiver] if receiver else []
-    return streams, receivers, checkpoint.claim(identity(plan, tables, streams, sinks))
+    return streams, receivers
 
 
 def _unchanged(

@@ -21,7 +21,7 @@ from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sources.source import Source, source_identity
-from aurora.engine.spark.leftovers import settle_spark
+from aurora.engine.spark.leftovers import has_batches, settle_spark
 from aurora.engine.tables import Table
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
@@ -38,6 +38,8 @@ SPARK = "spark"
 # Where Spark's part lies after a start over. Tasks of a run that was just stopped may still be writing into the old
 # place, and Spark refuses to begin where anything lies.
 MOVED = "spark.at"
+# Endings of the folders, among those of the sources, in which lies what came and will not come again.
+RECEIVED = (".spool", ".mqtt", ".opened")
 # All that is removed; whatever else lies there is not a run's.
 OURS = (
     OWNER,
@@ -89,11 +91,35 @@ class Checkpoint:
                     write_whole(self.folder / MOVED, f"{SPARK}-{uuid.uuid4().hex[:8]}")
             self.sources.mkdir(parents=True, exist_ok=True)
 
+    @property
+    def unused(self) -> bool:
+        """Whether no batch was ever begun from it, and nothing has come that cannot be fetched a second time.
+
+        So it is where Java, or the master, was not there. To be asked before sources are opened, which leave notes.
+        """
+        # The state of a DataFrame lies elsewhere.
+        if (self.folder / "mark").exists():
+            return False
+        noted = Totals.load(self.note)
+        return (noted is None or noted.batch < 0) and not has_batches(self.spark) and not self._has_received()
+
+    def _has_received(self) -> bool:
+        folders = [entry for entry in self.sources.glob("*") if entry.suffix in RECEIVED]
+        found = (path for folder in folders for path in folder.rglob("*"))
+        return any(path.is_file() and path.stat().st_size for path in found)
+
+    def fits(self, owner: Mapping[str, Any]) -> bool:
+        """Whether it is nobody's, or that of the very same run."""
+        try:
+            self._check_owner(owner)
+        except AuroraError:
+            return False
+        return True
+
     def claim(self, owner: Mapping[str, Any]) -> Totals | None:
         """Makes it this run's, or raises a fault; gives what was noted so far."""
         with _told(self.folder):
-            if (self.folder / OWNER).exists():
-                self._check_owner(owner)
+            self._check_owner(owner)
             noted = Totals.load(self.note)
             settle_spark(self.spark, None if noted is None else noted.batch)
             if not (self.folder / OWNER).exists():
@@ -101,6 +127,8 @@ class Checkpoint:
         return noted
 
     def _check_owner(self, owner: Mapping[str, Any]) -> None:
+        if not (self.folder / OWNER).exists():
+            return
         try:
             found = json.loads((self.folder / OWNER).read_text(encoding="utf-8"))
         except ValueError:
