@@ -197,7 +197,7 @@ class Home:
         outputs = [name for name in totals.rows if not name.startswith("#")]
         told = describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
         discarded = totals.discarded | later.discarded
-        return add_sums(told, {name: place["row"] for name, place in totals.places.items()}, discarded)
+        return add_sums(told, totals, discarded)
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""

@@ -334,8 +334,7 @@ class Running:
         seen = self.statistics()
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
         told = add_figures(told, self.figures(), self.troubles)
-        read = {name: int(place["row"]) for name, place in self._main.totals.places.items()}
-        told = add_sums(told, read, self._parts.discarded())
+        told = add_sums(told, self._main.totals, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
         return add_waiting(told, self._parts.waiting())
 

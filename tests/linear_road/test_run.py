@@ -20,7 +20,7 @@ from aurora.history.home import Home
 from aurora.history.peek import open_point
 from aurora.linear_road.folder import RunFolder
 from aurora.linear_road.reading import survey
-from aurora.linear_road.run import run_benchmark
+from aurora.linear_road.run import RunReport, run_benchmark
 from aurora.linear_road.traffic import StoredTraffic
 from aurora.linear_road.validate import Verdict, validate
 from tests.engine.processes import KILLS, aurora, committed, kill, wait_for
@@ -257,6 +257,17 @@ def test_the_commands_for_a_run_with_a_home(tmp_path: Path, monkeypatch: pytest.
     assert process.wait(60) in (1, 130), (tmp_path / "log").read_text()
     assert (tmp_path / "paid.csv").read_text() == "Until,VID,Paid\n"
     assert not json.loads((tmp_path / "asked" / "report.json").read_text())["ended"]
+
+
+@pytest.mark.parametrize("rejected", [0, 3])
+def test_the_command_names_the_file_of_rejects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rejected: int
+) -> None:
+    report = RunReport("fast", 1, 100, 50, 2.0, 1.0, rejected, True, 2, 0.0, {})
+    monkeypatch.setattr("aurora.linear_road.run.run_benchmark", lambda *_, **__: report)
+    done = CliRunner().invoke(app, command(tmp_path, tmp_path))
+    where = f"3 rejected (see {tmp_path / 'rejects.csv'})" if rejected else "0 rejected"
+    assert f"100 tuples in 2.0 s (50/s), {where}; {tmp_path / 'output.csv'}\n" in done.output
 
 
 def test_a_home_is_for_the_network_of_boxes(road: Path, tmp_path: Path) -> None:

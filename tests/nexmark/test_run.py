@@ -168,6 +168,9 @@ def test_the_command(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "q2 selection (standard): 403 events" in done.output and "q2 agrees" in done.output
+    assert (
+        f"3 rejected: see {tmp_path / 'rejects.csv'}\n" in done.output and (tmp_path / "rejects.csv").exists()
+    )
     assert "output matching" in done.output and "tuple latency" in done.output
 
 
