@@ -156,7 +156,6 @@ def test_a_home_that_has_finished_stays_as_it_is(spark: SparkSession, tmp_path: 
         check_border(tmp_path)
     # Another input: the network starts over, and what the query has read is gone.
     with begin(tmp_path, text=text, count=COUNT, fresh=False) as running:
-        next(running.batches())
         running.stop()
     with pytest.raises(AuroraError, match="another source reports"):
         begin(tmp_path, text=text, count=COUNT + 30)
