@@ -26,7 +26,7 @@ from aurora.engine.tables import Table
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 
-__all__ = ["Checkpoint", "identity", "locate_checkpoint", "scratch_folder"]
+__all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
 
 OWNER = "network"
 # How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
@@ -177,7 +177,7 @@ class Checkpoint:
         mark.touch()
         sync_folder(self.folder)
         for entry in sorted(self.folder.iterdir()):
-            if entry.name.removesuffix(".partial") in OURS or entry.name.startswith(f"{SPARK}-"):
+            if _is_ours(entry.name):
                 _remove(entry)
         _remove(mark)
 
@@ -200,6 +200,10 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except OSError as fault:
         raise cannot_write(folder, fault) from None
+
+
+def _is_ours(name: str) -> bool:
+    return name.removesuffix(".partial") in OURS or name.startswith(f"{SPARK}-")
 
 
 def _remove(entry: Path) -> None:
@@ -227,12 +231,32 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
     folder = Path(os.path.abspath(settings.checkpoint))
     if not settings.checkpoint or (folder.exists() and not folder.is_dir()):
         raise AuroraError(f"checkpoint '{settings.checkpoint}' is not a folder; name another one")
-    inside = set(os.listdir(folder)) if folder.is_dir() else set()
-    if inside and not inside & {OWNER, DISCARDED, LOCK}:
+    if not is_checkpoint(folder):
+        found = min(os.listdir(folder))
         raise AuroraError(
-            f"checkpoint {folder} holds {min(inside)}, so it is not a checkpoint; choose another folder"
+            f"checkpoint {folder} holds {found}, so it is not a checkpoint; choose another folder"
         )
     return Checkpoint(folder, kept=True)
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a run may take a folder for its checkpoint: there is none, it is empty, or a run has made it.
+
+    The names alone do not tell: a folder of the user's may have a `network` and `sources`, too.
+    """
+    inside = set(os.listdir(folder)) if folder.is_dir() else set()
+    if not inside:
+        return True
+    try:
+        if OWNER in inside:
+            return isinstance(json.loads((folder / OWNER).read_bytes()), dict)
+        if DISCARDED in inside:
+            return not (folder / DISCARDED).read_bytes()
+        # A run that was killed before it had claimed the folder has left but its lock, with the number of a process.
+        lock = (folder / LOCK).read_bytes().strip()
+        return all(map(_is_ours, inside - {LOCK})) and (not lock or lock.isdigit())
+    except (OSError, ValueError):
+        return False
 
 
 def identity(

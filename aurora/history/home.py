@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aurora.engine.checkpoint import is_checkpoint
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.locks import Locks, is_held
@@ -92,7 +93,7 @@ class Home:
         if self.folder.exists() and not self.folder.is_dir():
             raise AuroraError(f"home {self.folder} is not a folder; name another one")
         inside = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        if inside and not inside & {"checkpoint", "lock"}:
+        if inside and not (inside & {"checkpoint", "lock"} and is_checkpoint(self.checkpoint)):
             raise AuroraError(
                 f"home {self.folder} holds {min(inside)}, so it is not the home of a network; name another one"
             )

@@ -34,7 +34,7 @@ from aurora.history.parts import Parts
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
-from aurora.history.queries import Queries, check_sinks
+from aurora.history.queries import Queries, check_home, check_sinks
 from aurora.history.query import QueryStatus
 from aurora.history.status import add_figures, add_shedding, add_sums, add_waiting, describe_run
 from aurora.history.stored import Progress
@@ -87,6 +87,7 @@ def start(
             watch = _both(served.take, watch)
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
+            check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()
             home.checkpoint.mkdir(exist_ok=True)

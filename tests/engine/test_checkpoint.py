@@ -229,6 +229,38 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(desk: Path, fresh: bool) -
     assert files(desk) == before
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"network": "my notes"},
+        {"lock": "of the door"},
+        {"lock": "", "readme.txt": "mine"},
+        {"discarded": "old ideas"},
+        {"network/a.yaml": "mine"},
+    ],
+)
+def test_a_folder_with_names_like_those_of_a_checkpoint_is_none(
+    desk: Path, names: dict[str, str], fresh: bool
+) -> None:
+    for name, text in {**names, "sources/r.csv": "mine"}.items():
+        (desk / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk / "own" / name).write_text(text)
+    before = files(desk)
+    with pytest.raises(AuroraError, match=r"^checkpoint \S+own holds \S+, so it is not a checkpoint; choose"):
+        bind(Settings(checkpoint="own", fresh=fresh))
+    assert files(desk) == before
+
+
+def test_a_checkpoint_that_was_locked_and_no_more_is_one(desk: Path) -> None:
+    for lock in ("", "123\n"):
+        (desk / "kept" / "sources").mkdir(parents=True, exist_ok=True)
+        (desk / "kept" / "lock").write_text(lock)
+        (desk / "kept" / "network.partial").touch()
+        run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"}, Settings(checkpoint="kept"))
+        Checkpoint(desk / "kept", kept=True).discard()
+
+
 def test_state_of_another_version_is_refused(desk: Path) -> None:
     with bind() as bound:
         commit_all(bound, bound.commits())
