@@ -88,8 +88,8 @@ class Home:
         """Whether a run has the home and does not answer yet."""
         return self._starting.exists() and is_held(self._lock)
 
-    def open(self) -> None:
-        """Makes the folder, closed to all but its owner, and takes it for this run."""
+    def check_ours(self) -> None:
+        """Raises a fault if the folder is something else than a home."""
         if self.folder.exists() and not self.folder.is_dir():
             raise AuroraError(f"home {self.folder} is not a folder; name another one")
         inside = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
@@ -97,6 +97,10 @@ class Home:
             raise AuroraError(
                 f"home {self.folder} holds {min(inside)}, so it is not the home of a network; name another one"
             )
+
+    def open(self) -> None:
+        """Makes the folder, closed to all but its owner, and takes it for this run."""
+        self.check_ours()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)

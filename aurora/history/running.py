@@ -87,6 +87,7 @@ def start(
             watch = _both(served.take, watch)
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
+            home.check_ours()
             check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()

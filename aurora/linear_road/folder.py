@@ -78,6 +78,22 @@ class RunFolder:
         note.write_text(json.dumps(meant))
         return anew
 
+    @contextmanager
+    def claimed(self, meant: dict[str, Any], fresh: bool) -> Iterator[bool]:
+        """The same, and the folder is nobody's again if the run fails before it has begun."""
+        anew = self.claim(meant, fresh)
+        try:
+            yield anew
+        except BaseException:
+            if anew and not self.begun.exists():
+                self.clear()
+            raise
+
+    @property
+    def begun(self) -> Path:
+        """It is there once a batch is done."""
+        return self.hidden("begun")
+
     def clear(self) -> None:
         # From here on the folder is no run's: one that is killed while it is emptied is not gone on with.
         self.hidden("meant.json").unlink(missing_ok=True)

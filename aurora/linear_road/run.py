@@ -118,8 +118,7 @@ def run_benchmark(
     found = survey(data)
     histories = find_histories(data, history)
     folder.check([*(file.path for file in found.files), histories.toll, histories.segment])
-    with folder.locked():
-        anew = folder.claim(meant, fresh)
+    with folder.locked(), folder.claimed(meant, fresh) as anew:
         stop = stop or threading.Event()
         notes = [note] if (note := histories.note()) else []
         for note in notes:
@@ -273,6 +272,7 @@ class _Job:
         }
 
     def _progress(self, report: BatchReport, behind: float) -> None:
+        self._folder.begun.touch()
         second = max(report.places["traffic"]["second"] - 1, 0)
         taken = report.seconds if self._started is None else time.monotonic() - self._started
         self._lag = max(self._lag, behind)

@@ -73,7 +73,7 @@ def started(home: Path, source: str, sink: str) -> str:
 
 
 def test_a_network_neither_reads_nor_writes_in_its_home(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "checkpoint").mkdir(parents=True)
     rows = tmp_path / "in" / "r.csv"
     rows.write_text("Sid,Time,Pos\n1,1,34\n")
     out = str(tmp_path / "far.jsonl")

@@ -187,6 +187,25 @@ def test_a_run_under_way_keeps_what_it_has(road: Path, tmp_path: Path, held: str
         assert files(tmp_path) == before and (tmp_path / ".run" / "checkpoint").is_dir()
 
 
+def test_a_run_that_never_began_leaves_the_folder_to_others(
+    road: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise AuroraError("there is no Java")
+
+    monkeypatch.setattr("aurora.linear_road.run.run", missing)
+    with pytest.raises(AuroraError, match="there is no Java"):
+        run_benchmark(road / "xway-0.csv", tmp_path, history=road)
+    assert files(tmp_path) == {}
+    folder = RunFolder(tmp_path)
+    folder.claim({"data": "elsewhere"}, fresh=False)
+    folder.begun.touch()
+    before = files(tmp_path)
+    with pytest.raises(AuroraError, match="holds an unfinished run of other data or settings"):
+        run_benchmark(road, tmp_path)
+    assert files(tmp_path) == before
+
+
 def test_an_unknown_pace(road: Path, tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match="--pace is 'slow': give fast or realtime"):
         run_benchmark(road, tmp_path, pace="slow")

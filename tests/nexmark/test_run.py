@@ -128,14 +128,18 @@ def test_what_is_lost_shows(spark: SparkSession, data: Path, tmp_path: Path) -> 
         (["--query", "q1", "--data", "DATA", "--profile", "paper"], "there is no profile 'paper'"),
         (["--query", "q1", "--data", "DATA", "--rate", "0"], "a rate is a number of rows a second above 0"),
         (["--query", "q1", "--data", "DATA", "--lateness", "-1"], "the lateness must be 0 or more"),
+        (["--query", "q1", "--data", "DATA", "--out", "FILE"], "cannot write to --out"),
+        (["--query", "q1", "--data", "DATA", "--out", "FILE/out"], "cannot write to --out"),
         (["--query", "q1", "--data", "DATA", "--lose", "0.1"], "what is lost is measured at a --rate"),
     ],
 )
 def test_faults(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "empty").mkdir()
-    places = {"DATA": str(data), "EMPTY": str(tmp_path / "empty")}
+    (tmp_path / "file").touch()
+    places = {"DATA": str(data), "EMPTY": str(tmp_path / "empty"), "FILE": str(tmp_path / "file")}
+    places["FILE/out"] = str(tmp_path / "file" / "out")
     given = [places.get(argument, argument) for argument in arguments]
-    done = CliRunner().invoke(app, ["nexmark", "run", *given, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["nexmark", "run", "--out", str(tmp_path / "out"), *given])
     assert isinstance(done.exception, AuroraError) and message in str(done.exception)
     assert not (tmp_path / "out" / "report.json").exists()
 
@@ -157,7 +161,7 @@ def test_a_run_under_way_keeps_its_report(data: Path, tmp_path: Path) -> None:
     with Locks() as locks:
         locks.take("it", lock_beside(str(tmp_path / "result.jsonl")))
         before = files(tmp_path)
-        with pytest.raises(AuroraError, match=r"result.jsonl is in use by another run"):
+        with pytest.raises(AuroraError, match=r"result.jsonl\) is in use by another run"):
             run_query("q1", data, tmp_path, fresh=True)
         assert files(tmp_path) == before
 
