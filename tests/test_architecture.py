@@ -25,8 +25,8 @@ ALLOWED: dict[str, set[str]] = {
     "cli": set(ROOMS),
 }
 OPEN = {"aurora.errors", "aurora.extras", "aurora.cache"}
-# The benchmarks are users like any other: the names of the package itself, and Spark's session.
-PUBLIC = {"aurora", "aurora.engine.spark.session"}
+# The benchmarks are users like any other: the names of the package itself, Spark's session, and locks on their files.
+PUBLIC = {"aurora", "aurora.engine.locks", "aurora.engine.spark.session"}
 
 
 def modules(room: str) -> list[Path]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["draft", "show"]
 
 FORMATS = ("table", "csv", "json")
-ADDRESSES = ("csv:", "json:", "parquet:", "sqlite:", "tcp:")
+ADDRESSES = ("csv:", "json:", "parquet:", "sqlite:", "tcp:", "kafka:", "mqtt:", "postgres:")
 
 
 def draft(
@@ -92,7 +92,8 @@ def show(
     """Show the first rows of a file, or of any stream of a network on a sample.
 
     This runs a network on the first rows of its sources, without Spark, and writes nothing. All windows close at the
-    end of the sample. Rows that cannot be read, and tuples that boxes leave out, are counted on stderr.
+    end of the sample. Rows that cannot be read, and tuples that boxes leave out, are counted on stderr. Of a pipe
+    (csv:- is stdin) only the lines are taken that are needed.
 
     \b
     Examples:
@@ -101,29 +102,34 @@ def show(
       aurora show border.yaml --source reports=csv:reports.csv
       aurora show border.yaml over --source reports=json:reports.jsonl
     """
+    from tempfile import TemporaryDirectory
+
     from aurora.engine.draft.look import first_rows
+    from aurora.engine.draft.piped import keep_beginning
     from aurora.engine.draft.sample import look_at
     from aurora.network.text import read_network
 
     if format not in FORMATS:
         raise AuroraError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    if not _is_network(what):
-        if stream is not None or source:
-            raise AuroraError(f"{what} is a file: a stream and --source go with a network")
-        found = look_at(what, rows)
-        _print(found.rows, rows, format)
-        _tell_rejects(found)
-        return
-    network = read_network(Path(what)).checked()
-    bound = read_bindings(source or [], "source")
-    streams = [stream] if stream is not None else list(network.outputs)
-    looks = []
-    for number, name in enumerate(streams):
-        if len(streams) > 1:
-            typer.echo(("\n" if number else "") + f"{name}:")
-        # Read again for each stream, because showing it adds an output to the network.
-        looks.append(first_rows(read_network(Path(what)), name, bound, sample))
-        _print(looks[-1].rows, rows, format)
+    with TemporaryDirectory(prefix="aurora-show-") as folder:
+        if not _is_network(what):
+            if stream is not None or source:
+                raise AuroraError(f"{what} is a file: a stream and --source go with a network")
+            found = look_at(keep_beginning("file", what, rows, Path(folder)), rows, "show")
+            _print(found.rows, rows, format)
+            _tell_rejects(found)
+            return
+        network = read_network(Path(what)).checked()
+        given = read_bindings(source or [], "source")
+        bound = {name: keep_beginning(name, address, sample, Path(folder)) for name, address in given.items()}
+        streams = [stream] if stream is not None else list(network.outputs)
+        looks = []
+        for number, name in enumerate(streams):
+            if len(streams) > 1:
+                typer.echo(("\n" if number else "") + f"{name}:")
+            # Read again for each stream, because showing it adds an output to the network.
+            looks.append(first_rows(read_network(Path(what)), name, bound, sample))
+            _print(looks[-1].rows, rows, format)
     _tell_missing(looks)
 
 
@@ -189,6 +195,8 @@ def _tell_missing(looks: list["Shown"]) -> None:
     """What is missing in the streams shown, each once, although several of them may lack it."""
     from aurora.cli.summary import count, tell_left_out
 
+    for notice in dict.fromkeys(notice for look in looks for notice in look.notices):
+        warn(notice)
     left_out = {box: reasons for look in looks for box, reasons in look.left_out.items()}
     for line in tell_left_out(left_out):
         tell(line, "discards", discarded=left_out)

@@ -30,7 +30,10 @@ def drive(
       aurora linear-road drive --data traffic --to dir:incoming
     """
     from aurora.linear_road import drive as driver
+    from aurora.linear_road.reading import check_apart, input_files
 
+    if report is not None:
+        check_apart("--report", report, input_files(data))
     receiver = driver.receiver_for(
         to, lambda port: tell(f"waiting for a client on port {port}", "waiting", port=port)
     )

@@ -124,9 +124,10 @@ def run(
             stop=stop,
         )
     show(report, result_console())
+    where = f" (see {out / 'rejects.csv'})" if report.rejected else ""
     typer.echo(
         f"{report.tuples:,} tuples in {report.seconds:.1f} s ({report.tuples_per_s:,.0f}/s), "
-        f"{report.rejected} rejected; {out / 'output.csv'}"
+        f"{report.rejected} rejected{where}; {out / 'output.csv'}"
     )
     if not report.ended:
         tell("stopped before the end; the same command goes on from here", "stopped")

@@ -69,8 +69,12 @@ def validate(
                                   --output out.csv
     """
     from aurora.linear_road import validate as validator
+    from aurora.linear_road.reading import check_apart, input_files
 
     report = report or output[0].with_suffix(".validation.json")
+    rejects = report.with_suffix(".rejects.csv")
+    for what, path in (("the report", report), ("the file of rejects", rejects)):
+        check_apart(what, path, [*input_files(data), *output])
     with steps(5) as step:
         verdict = validator.validate(
             None,
@@ -82,7 +86,7 @@ def validate(
             edition=edition,
             replicate=replicate,
             today=today,
-            rejects=report.with_suffix(".rejects.csv"),
+            rejects=rejects,
             progress=step,
         )
     verdict.write(report)

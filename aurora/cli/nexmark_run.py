@@ -90,7 +90,7 @@ def run(
         from aurora.nexmark.plots import plot_run
 
         plot_run(measured, out / "report.png")
-    typer.echo(shown(measured.report))
+    typer.echo(shown(measured.report, out / "rejects.csv"))
     if measured.verdict:
         typer.echo(measured.verdict)
     if not measured.report.ended:
@@ -100,12 +100,13 @@ def run(
         raise typer.Exit(1)
 
 
-def shown(report: "RunReport") -> str:
+def shown(report: "RunReport", rejects: Path) -> str:
     """All the metrics together."""
     latency = (
         " ".join(f"{name} {seconds:.2f}" for name, seconds in report.tuple_latency_s.items()) or "no rows"
     )
     matching = report.output_matching
+    where = f": see {rejects}" if report.rejected else ""
     relative = f", {matching['relative']:.2%} of the mean result" if "relative" in matching else ""
     lines = [
         f"{report.query} {report.title} ({report.profile}): {report.events:,} events, {report.rows:,} rows",
@@ -113,7 +114,7 @@ def shown(report: "RunReport") -> str:
         f"{report.events_per_s_and_core:,.0f} events/s a core",
         f"  tuple latency    {latency} s",
         f"  output matching  {matching['value']:,.4g} ({matching['kind']}){relative}",
-        f"  left out         {report.late:,} late, {report.rejected:,} rejected",
+        f"  left out         {report.late:,} late, {report.rejected:,} rejected{where}",
     ]
     if report.rate is not None:
         kept = "kept up" if report.rate["kept_up"] else "fell behind"

@@ -11,7 +11,8 @@ __all__ = ["show_status"]
 
 def show_status(found: dict[str, Any]) -> Group:
     """What `aurora status` prints; JSON has all of it."""
-    rejected = f", {found['rejected']:,} rejected" if found.get("rejected") else ""
+    where = f": see {found['rejects']}" if found.get("rejects") else ""
+    rejected = f", {found['rejected']:,} rejected{where}" if found.get("rejected") else ""
     batches = found.get("batch", 0)
     made = f"{batches:,} {'batch' if batches == 1 else 'batches'}"
     parts: list[Any] = [Text(f"{found['state']}, {made}{rejected}")]

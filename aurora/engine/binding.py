@@ -19,7 +19,7 @@ from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
-from aurora.engine.sources.address import check_source, open_source, read_table, source_path
+from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
 from aurora.engine.sources.keyed import KeyedSet
 from aurora.engine.sources.receivers import Feed
 from aurora.engine.sources.source import Source
@@ -87,10 +87,10 @@ class Bound:
             checkpoint = locate_checkpoint(opened, settings)
             held.callback(checkpoint.leave)
             held.callback(locks.release)
-            reads = _reads(network, places)
+            reads = _reads(network, sources)
             opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
             folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
-            check_places(reads, [*_writes(opened), folder])
+            check_places(reads, [*_writes(opened), folder, *_log(settings)])
             _lock(opened, locks)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
             tables = read_tables(network, plan, sources)
@@ -188,13 +188,23 @@ def find_places(network: Network, sources: Mapping[str, Any]) -> dict[str, str]:
 
 def find_reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
     """All files that a network with these sources reads: nobody may write there while it runs."""
-    return _reads(network, find_places(network, sources))
+    find_places(network, sources)
+    return _reads(network, sources)
 
 
-def _reads(network: Network, places: Mapping[str, str]) -> list[Read]:
-    kinds = {name: "table" if entry.static else "source" for name, entry in network.inputs.items()}
-    reads = [Read(f"{kinds[name]} {name}", place) for name, place in places.items()]
+def _reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
+    reads = [
+        Read(f"{'table' if entry.static else 'source'} {name}", os.path.abspath(path))
+        for name, entry in network.inputs.items()
+        for path in source_paths(name, sources[name])
+    ]
     return reads if network.path is None else [*reads, Read("the network", network.path)]
+
+
+def _log(settings: Settings) -> list[Written]:
+    return (
+        [] if settings.log is None else [Written("Spark's log (--spark-log)", os.path.abspath(settings.log))]
+    )
 
 
 def _writes(sinks: Mapping[str, Sink]) -> list[Written]:
@@ -243,6 +253,20 @@ def open_streams(
 ) -> tuple[dict[str, Source], list[Feed], Totals | None]:
     """The sources of the inputs, and what is noted of them in the checkpoint, which is this run's from here on."""
     checkpoint.open(settings.fresh)
+    unused = checkpoint.unused
+    streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
+    owner = identity(plan, tables, streams, sinks)
+    if unused and not checkpoint.fits(owner):
+        # What a run left that never began binds nobody.
+        checkpoint.open(fresh=True)
+        streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
+        owner = identity(plan, tables, streams, sinks)
+    return streams, receivers, checkpoint.claim(owner)
+
+
+def _open_all(
+    network: Network, plan: Plan, addresses: Mapping[str, Any], checkpoint: Checkpoint, settings: Settings
+) -> tuple[dict[str, Source], list[Feed]]:
     streams: dict[str, Source] = {}
     receivers: list[Feed] = []
     for name, _ in plan.inputs:
@@ -250,7 +274,7 @@ def open_streams(
         source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
         streams[name] = source
         receivers += [receiver] if receiver else []
-    return streams, receivers, checkpoint.claim(identity(plan, tables, streams, sinks))
+    return streams, receivers
 
 
 def _unchanged(

@@ -21,12 +21,12 @@ from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sources.source import Source, source_identity
-from aurora.engine.spark.leftovers import settle_spark
+from aurora.engine.spark.leftovers import has_batches, settle_spark
 from aurora.engine.tables import Table
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 
-__all__ = ["Checkpoint", "identity", "locate_checkpoint", "scratch_folder"]
+__all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
 
 OWNER = "network"
 # How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
@@ -38,6 +38,8 @@ SPARK = "spark"
 # Where Spark's part lies after a start over. Tasks of a run that was just stopped may still be writing into the old
 # place, and Spark refuses to begin where anything lies.
 MOVED = "spark.at"
+# Endings of the folders, among those of the sources, in which lies what came and will not come again.
+RECEIVED = (".spool", ".mqtt", ".opened")
 # All that is removed; whatever else lies there is not a run's.
 OURS = (
     OWNER,
@@ -89,11 +91,35 @@ class Checkpoint:
                     write_whole(self.folder / MOVED, f"{SPARK}-{uuid.uuid4().hex[:8]}")
             self.sources.mkdir(parents=True, exist_ok=True)
 
+    @property
+    def unused(self) -> bool:
+        """Whether no batch was ever begun from it, and nothing has come that cannot be fetched a second time.
+
+        So it is where Java, or the master, was not there. To be asked before sources are opened, which leave notes.
+        """
+        # The state of a DataFrame lies elsewhere.
+        if (self.folder / "mark").exists():
+            return False
+        noted = Totals.load(self.note)
+        return (noted is None or noted.batch < 0) and not has_batches(self.spark) and not self._has_received()
+
+    def _has_received(self) -> bool:
+        folders = [entry for entry in self.sources.glob("*") if entry.suffix in RECEIVED]
+        found = (path for folder in folders for path in folder.rglob("*"))
+        return any(path.is_file() and path.stat().st_size for path in found)
+
+    def fits(self, owner: Mapping[str, Any]) -> bool:
+        """Whether it is nobody's, or that of the very same run."""
+        try:
+            self._check_owner(owner)
+        except AuroraError:
+            return False
+        return True
+
     def claim(self, owner: Mapping[str, Any]) -> Totals | None:
         """Makes it this run's, or raises a fault; gives what was noted so far."""
         with _told(self.folder):
-            if (self.folder / OWNER).exists():
-                self._check_owner(owner)
+            self._check_owner(owner)
             noted = Totals.load(self.note)
             settle_spark(self.spark, None if noted is None else noted.batch)
             if not (self.folder / OWNER).exists():
@@ -101,6 +127,8 @@ class Checkpoint:
         return noted
 
     def _check_owner(self, owner: Mapping[str, Any]) -> None:
+        if not (self.folder / OWNER).exists():
+            return
         try:
             found = json.loads((self.folder / OWNER).read_text(encoding="utf-8"))
         except ValueError:
@@ -149,7 +177,7 @@ class Checkpoint:
         mark.touch()
         sync_folder(self.folder)
         for entry in sorted(self.folder.iterdir()):
-            if entry.name.removesuffix(".partial") in OURS or entry.name.startswith(f"{SPARK}-"):
+            if _is_ours(entry.name):
                 _remove(entry)
         _remove(mark)
 
@@ -172,6 +200,10 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except OSError as fault:
         raise cannot_write(folder, fault) from None
+
+
+def _is_ours(name: str) -> bool:
+    return name.removesuffix(".partial") in OURS or name.startswith(f"{SPARK}-")
 
 
 def _remove(entry: Path) -> None:
@@ -199,12 +231,32 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
     folder = Path(os.path.abspath(settings.checkpoint))
     if not settings.checkpoint or (folder.exists() and not folder.is_dir()):
         raise AuroraError(f"checkpoint '{settings.checkpoint}' is not a folder; name another one")
-    inside = set(os.listdir(folder)) if folder.is_dir() else set()
-    if inside and not inside & {OWNER, DISCARDED, LOCK}:
+    if not is_checkpoint(folder):
+        found = min(os.listdir(folder))
         raise AuroraError(
-            f"checkpoint {folder} holds {min(inside)}, so it is not a checkpoint; choose another folder"
+            f"checkpoint {folder} holds {found}, so it is not a checkpoint; choose another folder"
         )
     return Checkpoint(folder, kept=True)
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a run may take a folder for its checkpoint: there is none, it is empty, or a run has made it.
+
+    The names alone do not tell: a folder of the user's may have a `network` and `sources`, too.
+    """
+    inside = set(os.listdir(folder)) if folder.is_dir() else set()
+    if not inside:
+        return True
+    try:
+        if OWNER in inside:
+            return isinstance(json.loads((folder / OWNER).read_bytes()), dict)
+        if DISCARDED in inside:
+            return not (folder / DISCARDED).read_bytes()
+        # A run that was killed before it had claimed the folder has left but its lock, with the number of a process.
+        lock = (folder / LOCK).read_bytes().strip()
+        return all(map(_is_ours, inside - {LOCK})) and (not lock or lock.isdigit())
+    except (OSError, ValueError):
+        return False
 
 
 def identity(

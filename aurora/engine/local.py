@@ -17,7 +17,7 @@ from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.sources.fitting import fit_rows
-from aurora.engine.sources.source import Cursor, Portion, Reject, Source
+from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
 
@@ -97,6 +97,8 @@ class LocalRun:
         self.outputs: dict[str, list[Train]] = {name: [] for name, _ in plan.outputs}
         self.counts: dict[str, BoxCounts] = {}
         self.rejects: list[tuple[str, Reject]] = []
+        # What the sources have to tell their user.
+        self.notices: list[str] = []
         self.drops: tuple[Drop, ...] = ()
         self.rewrites: Rewrites = ()
         self._number = 0
@@ -120,6 +122,7 @@ class LocalRun:
             trains = [(name, train) for name, (train, _) in portions]
             self.feed(trains, Moment(now, self._number, end))
             self.rejects += [(name, bad) for name, (_, rejects) in portions for bad in rejects]
+            self.notices += notices({name: at for name, at in reached.items() if at is not places[name]})
             most = max(reached[name]["row"] - places[name]["row"] for name in reached)
             self._number += 2 * (most * len(reached) + 1)
             self._places = reached

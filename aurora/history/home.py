@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aurora.engine.checkpoint import is_checkpoint
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.locks import Locks, is_held
@@ -87,15 +88,19 @@ class Home:
         """Whether a run has the home and does not answer yet."""
         return self._starting.exists() and is_held(self._lock)
 
-    def open(self) -> None:
-        """Makes the folder, closed to all but its owner, and takes it for this run."""
+    def check_ours(self) -> None:
+        """Raises a fault if the folder is something else than a home."""
         if self.folder.exists() and not self.folder.is_dir():
             raise AuroraError(f"home {self.folder} is not a folder; name another one")
         inside = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        if inside and not inside & {"checkpoint", "lock"}:
+        if inside and not (inside & {"checkpoint", "lock"} and is_checkpoint(self.checkpoint)):
             raise AuroraError(
                 f"home {self.folder} holds {min(inside)}, so it is not the home of a network; name another one"
             )
+
+    def open(self) -> None:
+        """Makes the folder, closed to all but its owner, and takes it for this run."""
+        self.check_ours()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
@@ -197,7 +202,7 @@ class Home:
         outputs = [name for name in totals.rows if not name.startswith("#")]
         told = describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
         discarded = totals.discarded | later.discarded
-        return add_sums(told, {name: place["row"] for name, place in totals.places.items()}, discarded)
+        return add_sums(told, totals, discarded)
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""

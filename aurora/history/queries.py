@@ -11,7 +11,8 @@ from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.paths import Read, Written, check_places
 from aurora.engine.settings import Settings
-from aurora.engine.sinks.address import open_sink
+from aurora.engine.sinks.address import open_sink, sink_path
+from aurora.engine.sources.address import source_paths
 from aurora.engine.spark_run import SparkRun, Stop
 from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote, check_name
@@ -21,7 +22,23 @@ from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_q
 from aurora.network.network import Network
 from aurora.network.text import to_text
 
-__all__ = ["Queries", "check_sinks"]
+__all__ = ["Queries", "check_home", "check_sinks"]
+
+
+def check_home(network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any], home: Home) -> None:
+    """Nothing of what a network reads or writes may be in its home, where files have names of their own."""
+    inside = Written("the home", os.path.join(home.folder, ""))
+    given = [
+        (name, path)
+        for name in network.inputs
+        if name in sources
+        for path in source_paths(name, sources[name])
+    ]
+    check_places([Read(f"source {name}", os.path.abspath(path)) for name, path in given], [inside])
+    for name, address in sinks.items():
+        path = sink_path(address)
+        if path is not None:
+            check_places([], [Written(f"sink {name}", path), inside])
 
 
 def check_sinks(query: Network, sinks: Mapping[str, Any], reads: Sequence[Read], home: Home) -> None:

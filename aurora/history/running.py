@@ -36,7 +36,7 @@ from aurora.history.parts import Parts
 from aurora.history.peek import meet, open_point
 from aurora.history.points import Points
 from aurora.history.prepare import prepare_stored
-from aurora.history.queries import Queries, check_sinks
+from aurora.history.queries import Queries, check_home, check_sinks
 from aurora.history.query import QueryStatus
 from aurora.history.status import add_figures, add_shedding, add_sums, add_waiting, describe_run
 from aurora.history.stored import Progress
@@ -89,6 +89,8 @@ def start(
             watch = _both(served.take, watch)
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
+            home.check_ours()
+            check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()
             home.checkpoint.mkdir(exist_ok=True)
@@ -338,8 +340,7 @@ class Running:
         seen = self.statistics()
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
         told = add_figures(told, self.figures(), self.troubles)
-        read = {name: int(place["row"]) for name, place in self._main.totals.places.items()}
-        told = add_sums(told, read, self._parts.discarded())
+        told = add_sums(told, self._main.totals, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
         return add_waiting(told, self._parts.waiting())
 

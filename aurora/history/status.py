@@ -8,6 +8,7 @@ from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import BoxFigures, Figures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
+from aurora.engine.totals import Totals
 from aurora.network.qos import Qos
 
 __all__ = ["add_figures", "add_shedding", "add_sums", "add_waiting", "describe_run"]
@@ -32,6 +33,7 @@ def describe_run(
         "batch": seen.batches,
         "seconds": round(seen.seconds, 3),
         "rejected": seen.rejected,
+        "rejects": None,
         "discarded": {},
         "inputs": {
             name: {"rate": round(rate, 1), "waiting": None} for name, rate in seen.input_rates.items()
@@ -51,14 +53,16 @@ def describe_run(
 
 
 def add_sums(
-    told: dict[str, Any], read: Mapping[str, int], discarded: Mapping[str, Mapping[str, int]]
+    told: dict[str, Any], totals: Totals, discarded: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Any]:
-    """The same with the rows of each input so far, and what was left out of the streams, by box and reason."""
+    """The same with the rows of each input so far, what was left out of the streams, by box and reason, and the file of
+    rejects."""
+    read = {name: int(place["row"]) for name, place in totals.places.items()}
     unknown = {"rate": 0.0, "waiting": None}
     names = [*told["inputs"], *(name for name in read if name not in told["inputs"])]
     inputs = {name: {"rows": read.get(name, 0), **told["inputs"].get(name, unknown)} for name in names}
     left_out = {place.removeprefix(ARC): dict(reasons) for place, reasons in discarded.items() if reasons}
-    return {**told, "inputs": inputs, "discarded": left_out}
+    return {**told, "inputs": inputs, "discarded": left_out, "rejects": totals.rejects}
 
 
 def add_shedding(

@@ -16,7 +16,17 @@ from pyspark.sql import DataFrame, SparkSession
 from aurora.errors import AuroraError
 from aurora.linear_road.records import DEFINED, FIELDS, Reject, Replication, Rows, parse_input, replication
 
-__all__ = ["Block", "FileSurvey", "Survey", "cut_blocks", "input_files", "map_file", "read_types", "survey"]
+__all__ = [
+    "Block",
+    "FileSurvey",
+    "Survey",
+    "check_apart",
+    "cut_blocks",
+    "input_files",
+    "map_file",
+    "read_types",
+    "survey",
+]
 
 Array = np.ndarray[Any, Any]
 BLOCK = 8 << 20
@@ -96,6 +106,13 @@ def input_files(data: Path) -> list[Path]:
         found = ", ".join(path.name for path in others[:5]) or "no CSV file"
         raise AuroraError(f"{data} has no xway-N.csv but {found}: give the input file itself with --data")
     return others
+
+
+def check_apart(what: str, path: Path, read: Iterable[Path]) -> None:
+    """Raises a fault if what is to be written is a file that is read, by whatever name."""
+    for file in read:
+        if path.exists() and file.exists() and path.samefile(file):
+            raise AuroraError(f"{what} would go to {path}, which is read: choose another path with --report")
 
 
 def map_file(path: Path) -> Array:

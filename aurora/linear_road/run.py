@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 from aurora import AuroraError, BatchReport, Network, Settings, prepare_stored, run
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
+from aurora.linear_road.folder import RunFolder
 from aurora.linear_road.fused.queries import fused_linear_road
 from aurora.linear_road.network.graphs import GRAPHS
 from aurora.linear_road.network.prepared import prepare
@@ -67,51 +67,6 @@ class RunReport:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n")
 
 
-@dataclass(frozen=True)
-class _Folder:
-    """The files of a run: results in plain sight, what a restart needs hidden."""
-
-    out: Path
-
-    @property
-    def output(self) -> Path:
-        return self.out / "output.csv"
-
-    @property
-    def requests(self) -> Path:
-        """The answers to requests, where these may wait."""
-        return self.out / "requests.csv"
-
-    @property
-    def rejects(self) -> Path:
-        return self.out / "rejects.csv"
-
-    def hidden(self, name: str) -> Path:
-        return self.out / ".run" / name
-
-    def claim(self, meant: dict[str, Any], fresh: bool) -> bool:
-        """Makes the folder this run's: goes on with an unfinished one of the same kind, refuses any other.
-
-        Whether the run begins anew.
-        """
-        note = self.hidden("meant.json")
-        if note.exists() and not fresh and json.loads(note.read_text()) != meant:
-            raise AuroraError(
-                f"{self.out} holds an unfinished run of other data or settings; start over with --fresh"
-            )
-        anew = fresh or not note.exists()
-        if anew:
-            self.clear()
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps(meant))
-        return anew
-
-    def clear(self) -> None:
-        # From here on the folder is no run's: one that is killed while it is emptied is not gone on with.
-        self.hidden("meant.json").unlink(missing_ok=True)
-        shutil.rmtree(self.hidden(""), ignore_errors=True)
-
-
 def run_benchmark(
     data: Path,
     out: Path,
@@ -148,7 +103,7 @@ def run_benchmark(
         raise AuroraError("--home is for the network of boxes, which has points; leave --fused out")
     if graphs and home is None:
         raise AuroraError("--graphs needs a place where requests can wait; add --home FOLDER")
-    folder = _Folder(out.absolute())
+    folder = RunFolder(out.absolute())
     meant = {
         "data": str(data.absolute()),
         "pace": pace,
@@ -161,39 +116,40 @@ def run_benchmark(
     if graphs:
         meant["graphs"] = True
     found = survey(data)
-    anew = folder.claim(meant, fresh)
-    stop = stop or threading.Event()
     histories = find_histories(data, history)
-    notes = [note] if (note := histories.note()) else []
-    for note in notes:
-        tell(note)
-    copies = found.replication(replicate)
-    steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
-    prepared = prepare(histories, folder.hidden("history"), today, *steps, fused=fused)
-    settings = Settings(
-        master=master,
-        batch=batch or _BATCH[pace],
-        partitions=partitions,
-        checkpoint=str(folder.hidden("checkpoint")) if home is None else None,
-        # A home outlives its run, for whoever looks at its points.
-        fresh=home is not None and anew,
-        home=None if home is None else str(home.absolute()),
-        rejects=f"csv:{folder.rejects}",
-        batch_seconds=_BATCH_SECONDS[pace],
-    )
-    network = fused_linear_road(prepared) if fused else linear_road(prepared, GRAPHS if graphs else None)
-    job = _Job(folder, found, network, settings, watch, tell, stop, hopeless, graphs)
-    if pace == "fast":
-        done = job.fast(StoredTraffic(found, copies), began)
-    else:
-        done = job.realtime(data, replicate, began)
-    report = RunReport(
-        **{**done, "pace": pace, "replicate": replicate, "fused": fused, "notes": notes + job.notes}
-    )
-    report.write(out / "report.json")
-    if report.ended:
-        folder.clear()
-    return report
+    folder.check([*(file.path for file in found.files), histories.toll, histories.segment])
+    with folder.locked(), folder.claimed(meant, fresh) as anew:
+        stop = stop or threading.Event()
+        notes = [note] if (note := histories.note()) else []
+        for note in notes:
+            tell(note)
+        copies = found.replication(replicate)
+        steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
+        prepared = prepare(histories, folder.hidden("history"), today, *steps, fused=fused)
+        settings = Settings(
+            master=master,
+            batch=batch or _BATCH[pace],
+            partitions=partitions,
+            checkpoint=str(folder.hidden("checkpoint")) if home is None else None,
+            # A home outlives its run, for whoever looks at its points.
+            fresh=home is not None and anew,
+            home=None if home is None else str(home.absolute()),
+            rejects=f"csv:{folder.rejects}",
+            batch_seconds=_BATCH_SECONDS[pace],
+        )
+        network = fused_linear_road(prepared) if fused else linear_road(prepared, GRAPHS if graphs else None)
+        job = _Job(folder, found, network, settings, watch, tell, stop, hopeless, graphs)
+        if pace == "fast":
+            done = job.fast(StoredTraffic(found, copies), began)
+        else:
+            done = job.realtime(data, replicate, began)
+        report = RunReport(
+            **{**done, "pace": pace, "replicate": replicate, "fused": fused, "notes": notes + job.notes}
+        )
+        report.write(folder.report)
+        if report.ended:
+            folder.clear()
+        return report
 
 
 class _Job:
@@ -201,7 +157,7 @@ class _Job:
 
     def __init__(
         self,
-        folder: _Folder,
+        folder: RunFolder,
         found: Survey,
         network: Network,
         settings: Settings,
@@ -248,7 +204,8 @@ class _Job:
             self._found.last_second,
         )
         driver = delivery.start()
-        source = DeliveredTraffic(str(delivered), str(hidden("ended")))
+        reads = tuple(str(file.path) for file in self._found.files)
+        source = DeliveredTraffic(str(delivered), str(hidden("ended")), reads=reads)
         kept: list[int] = []
 
         def go() -> None:
@@ -315,6 +272,7 @@ class _Job:
         }
 
     def _progress(self, report: BatchReport, behind: float) -> None:
+        self._folder.begun.touch()
         second = max(report.places["traffic"]["second"] - 1, 0)
         taken = report.seconds if self._started is None else time.monotonic() - self._started
         self._lag = max(self._lag, behind)

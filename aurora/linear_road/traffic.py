@@ -99,6 +99,10 @@ class StoredTraffic:
     def live(self) -> bool:
         return False
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(str(file.path) for file in self.survey.files)
+
     def begin(self) -> Cursor:
         return {"second": -1, "row": 0}
 
@@ -184,6 +188,8 @@ class DeliveredTraffic:
     # Its cursors count bytes.
     unit: ClassVar[int] = BYTES_A_LINE
     listing: Callable[[str], Sequence[int]] = delivered_seconds
+    # What the driver reads.
+    reads: tuple[str, ...] = ()
 
     @property
     def live(self) -> bool:

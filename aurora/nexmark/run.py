@@ -102,8 +102,7 @@ def run_query(
     settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
     kept = Losing(folder.source, lose) if lose else folder.source
     source: Any = folder.source if rate is None else Paced(kept, rate)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "report.json").unlink(missing_ok=True)
+    _check_out(out, folder)
     measure, nulls = QUERIES[query].measure, query != "q0"
     record = Record(measure, nulls)
     # Where nothing but the number of rows matters, and no event has a time of its own, the tasks write the lines.
@@ -116,12 +115,32 @@ def run_query(
     lines = Lines(nulls) if in_tasks else record
     sinks = {"result": TextSink(str(out / "result.jsonl"), lines, in_tasks=in_tasks)}
     sources = {"events": source, **QUERIES[query].tables()}
-    result = run(network, sources, sinks, settings, pace, stop)
+
+    def watched(batch: BatchReport) -> None:
+        # That of an earlier run; one that is refused, or cannot begin, leaves it alone.
+        (out / "report.json").unlink(missing_ok=True)
+        pace(batch)
+
+    result = run(network, sources, sinks, settings, watched, stop)
     curve = record.curve() if ideal is None else record.curve(ideal.record, (pace.began or 0) - ideal.began)
     report = _report(query, rules, folder, result, record, curve, pace, master)
     report.write(out / "report.json")
     measured = Measured(report, record, curve, pace)
     return _checked(measured, data, out, rules) if check and result.ended else measured
+
+
+def _check_out(out: Path, folder: EventFolder) -> None:
+    """Raises a fault unless it is a folder, in which no event is written over."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise AuroraError(f"cannot write to --out {out}: {fault.strerror}; choose another folder") from None
+    written = [path for path in (out / "report.json", out / "result.jsonl") if path.exists()]
+    for file in folder.files:
+        if any(path.samefile(file) for path in written):
+            raise AuroraError(
+                f"the run reads {file}, and with --out {out} it writes there, too: choose another folder"
+            )
 
 
 def _warm(network: Network, sources: Mapping[str, Any], settings: Settings) -> None:

@@ -1,5 +1,9 @@
 """`aurora draft` and `aurora show`: what they print, and their faults in one line."""
 
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -94,9 +98,83 @@ def test_what_a_stream_lacks_is_told_once(desk: Path) -> None:
     assert called("show", "n.yaml", "--source", "r=csv:good.csv").stderr == ""
 
 
+def test_what_the_sources_have_to_tell_is_told_once(desk: Path) -> None:
+    (desk / "n.yaml").write_text(NET)
+    (desk / "r.json").write_text('{"k": "a", "V": 5}\n')
+    shown = called("show", "n.yaml", "--source", "r=json:r.json", "--format", "csv")
+    assert shown.stdout == "high:\nk,v\n\nsums:\nv,n\n"
+    told = "input r: field v: not in the first line of r.json, which has k, V (did you mean V?)"
+    assert [line for line in shown.stderr.splitlines() if line.startswith("input")] == [told]
+
+
+@contextmanager
+def written(pipe: Path, text: str) -> Iterator[None]:
+    """A named pipe that somebody writes to."""
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=[text])
+    writer.start()
+    yield
+    writer.join()
+
+
+@contextmanager
+def standard_input(text: str) -> Iterator[None]:
+    before, (end, begin) = os.dup(0), os.pipe()
+    os.write(begin, text.encode())
+    os.close(begin)
+    os.dup2(end, 0)
+    os.close(end)
+    yield
+    os.dup2(before, 0)
+    os.close(before)
+
+
+def test_a_pipe_is_shown_although_it_comes_once(desk: Path) -> None:
+    (desk / "n.yaml").write_text(NET)
+    rows = "k;v\na;1\nb;2\nc;x\n"
+    with written(desk / "p", rows):
+        shown = called("show", "n.yaml", "--source", "r=csv:p?delimiter=;", "--format", "csv")
+    assert shown.stdout == "high:\nk,v\nb,2\n\nsums:\nv,n\n1,1\n2,1\n"
+    assert shown.stderr == "1 row could not be read; p, line 4: field v: 'x' is not an int\n"
+    with standard_input(rows):
+        assert called(
+            "show", "n.yaml", "high", "--source", "r=csv:-?delimiter=;", "--format", "csv"
+        ).stdout == ("k,v\nb,2\n")
+    with standard_input("k,v\na,1\n"):
+        assert called("show", "csv:-", "--format", "csv").stdout == "k,v\na,1\n"
+
+
+def test_of_a_pipe_the_records_are_taken_that_are_needed(desk: Path) -> None:
+    """Whoever writes on is not waited for; a record in quotes stays whole."""
+    os.mkfifo(desk / "p")
+    end = os.open(desk / "p", os.O_RDWR)
+    os.write(end, b'k,v\n"a\na",1\nb,2\nc,3\n')
+    assert called("show", "csv:p", "--rows", "1", "--format", "csv").stdout == 'k,v\n"a\na",1\n'
+    os.close(end)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["show", "e.csv"], "^e.csv has no rows: there is nothing to show$"),
+        (["draft", "e.csv"], "^e.csv has no rows: there is nothing to draft from$"),
+        (["show", "e.json"], "^e.json has no rows: there is nothing to show$"),
+        (
+            ["show", "p.json"],
+            "^p.json has its objects over several lines: convert it to an object per line, as with jq -c",
+        ),
+        (
+            ["show", "kafka:h:9092/t"],
+            "^kafka:h:9092/t: only csv:, json:, parquet: and sqlite: can be looked at without",
+        ),
+        (
+            ["show", "postgres:h:5432/d/t"],
+            "^postgres:h:5432/d/t: only csv:, json:, parquet: and sqlite: can be",
+        ),
+        (
+            ["draft", "mqtt:h:1883/t"],
+            "^mqtt:h:1883/t: only csv:, json:, parquet: and sqlite: can be looked at",
+        ),
         (["show", "r.csv", "k"], "r.csv is a file: a stream and --source go with a network"),
         (["show", "r.csv", "--format", "xml"], "--format xml: write table, csv or json"),
         (["show", "nothing.csv"], "there is no file nothing.csv"),
@@ -105,5 +183,7 @@ def test_what_a_stream_lacks_is_told_once(desk: Path) -> None:
     ],
 )
 def test_faults(desk: Path, words: list[str], told: str) -> None:
+    for name, text in {"e.csv": "", "e.json": "\n", "p.json": '{\n  "k": 1\n}\n'}.items():
+        (desk / name).write_text(text)
     with pytest.raises(AuroraError, match=told):
         called(*words)

@@ -43,6 +43,16 @@ def test_all_of_it_fits() -> None:
         assert f" {number}" in shown, number
 
 
+def test_the_file_of_rejects_is_named() -> None:
+    screen = io.StringIO()
+    found = {"state": "running", "batch": 3, "rejected": 2, "rejects": "/home/rejects.csv"}
+    Console(file=screen, width=80).print(show_status(found))
+    Console(file=screen, width=80).print(show_status({**found, "rejected": 0}))
+    assert screen.getvalue().splitlines() == [
+        "running, 3 batches, 2 rejected: see /home/rejects.csv", "running, 3 batches",
+    ]  # fmt: skip
+
+
 def test_what_a_failed_query_holds_is_said() -> None:
     points = {
         "near": {"keep": 25, "rows": 40, "passed": 90, "bytes": 10, "held": {"report": 1_500, "live": 3}}

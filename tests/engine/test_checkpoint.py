@@ -129,8 +129,8 @@ def test_another_network_table_source_or_sink_is_refused(desk: Path) -> None:
 
     def claim(network: Network, source: str = "r.csv", **sinks: str) -> None:
         tables = {"zones": "csv:zones.csv"} if "zones" in network.inputs else {}
-        with Bound.of(network, {"r": f"csv:{source}", **tables}, sinks, Settings(checkpoint="kept")):
-            pass
+        with Bound.of(network, {"r": f"csv:{source}", **tables}, sinks, Settings(checkpoint="kept")) as bound:
+            commit_all(bound, bound.commits())
 
     claim(from_text(ZONED), out="csv:out.csv")
     claim(from_text(ZONED), out="csv:./out.csv")
@@ -152,7 +152,7 @@ def test_another_network_table_source_or_sink_is_refused(desk: Path) -> None:
 def test_an_output_that_is_added_would_lack_what_came_before(desk: Path) -> None:
     kept = Settings(checkpoint="kept")
     with bind(kept, far="csv:far.csv") as bound:
-        bound.commits()
+        commit_all(bound, bound.commits())
     with pytest.raises(
         AuroraError, match=r"the checkpoint of (another network|a run with another sink near)"
     ):
@@ -161,11 +161,59 @@ def test_an_output_that_is_added_would_lack_what_came_before(desk: Path) -> None
 
 def test_sources_say_themselves_what_they_are(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "source_identity", lambda source: "the first")
-    with bind():
-        pass
+    finish_but_keep()
     monkeypatch.setattr(module, "source_identity", lambda source: "the second")
     with pytest.raises(AuroraError, match=r"another source r \(it was the first, now it is the second\)"):
         bind()
+
+
+def never_begins(opened: bool) -> None:
+    """A run whose Java or master is not there: before or after its sinks are opened."""
+    with Bound.of(base(), {"r": "csv:wrong.csv"}, {"far": "csv:far.csv"}, Settings()) as bound:
+        if opened:
+            bound.commits().finish()
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_run_that_never_began_binds_nobody(desk: Path, opened: bool) -> None:
+    """Another source, network or sink is no other run then; a kill while the rest is removed does no harm."""
+    (desk / "wrong.csv").write_text("Sid,Time,Pos\n9,9,99\n")
+    step, killed = 0, True
+    while killed:
+        never_begins(opened)
+        with pytest.MonkeyPatch.context() as patch:
+            killed_at(patch, step)
+            try:
+                bind().release()
+                killed = False
+            except Killed:
+                assert (desk / "wrong.csv").exists()
+        step += 1
+        run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"})
+        assert (desk / "far.csv").read_bytes() == FAR
+    never_begins(opened)
+    (desk / "zones.csv").write_text("Low,Zone\n34,a\n")
+    sources = {"r": "csv:r.csv", "zones": "csv:zones.csv"}
+    run_here(from_text(ZONED), sources, {"out": "csv:far.csv"})
+    assert (desk / "far.csv").read_bytes() == b"Sid,Time,Pos,Low,Zone\n1,1,34,34,a\n"
+
+
+def test_what_a_run_has_begun_or_received_stays_its_own(desk: Path) -> None:
+    (desk / "wrong.csv").write_text("Sid,Time,Pos\n9,9,99\n")
+    checkpoint = desk / ".far.csv.checkpoint"
+    for place in (
+        "spark/offsets/0",
+        "sources/p.spool/00000000000000000000",
+        "sources/m.mqtt/session",
+        "mark",
+    ):
+        never_begins(False)
+        (checkpoint / place).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / place).write_text("v1")
+        with pytest.raises(AuroraError, match="is the checkpoint of a run with another source r"):
+            bind()
+        assert (checkpoint / place).read_text() == "v1"
+        Checkpoint(checkpoint, kept=True).discard()
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -179,6 +227,38 @@ def test_a_folder_that_is_no_checkpoint_is_left_alone(desk: Path, fresh: bool) -
     with pytest.raises(AuroraError, match=r"^checkpoint: hdfs://host/x is not a local path"):
         bind(Settings(checkpoint="hdfs://host/x", fresh=fresh))
     assert files(desk) == before
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"network": "my notes"},
+        {"lock": "of the door"},
+        {"lock": "", "readme.txt": "mine"},
+        {"discarded": "old ideas"},
+        {"network/a.yaml": "mine"},
+    ],
+)
+def test_a_folder_with_names_like_those_of_a_checkpoint_is_none(
+    desk: Path, names: dict[str, str], fresh: bool
+) -> None:
+    for name, text in {**names, "sources/r.csv": "mine"}.items():
+        (desk / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk / "own" / name).write_text(text)
+    before = files(desk)
+    with pytest.raises(AuroraError, match=r"^checkpoint \S+own holds \S+, so it is not a checkpoint; choose"):
+        bind(Settings(checkpoint="own", fresh=fresh))
+    assert files(desk) == before
+
+
+def test_a_checkpoint_that_was_locked_and_no_more_is_one(desk: Path) -> None:
+    for lock in ("", "123\n"):
+        (desk / "kept" / "sources").mkdir(parents=True, exist_ok=True)
+        (desk / "kept" / "lock").write_text(lock)
+        (desk / "kept" / "network.partial").touch()
+        run_here(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"}, Settings(checkpoint="kept"))
+        Checkpoint(desk / "kept", kept=True).discard()
 
 
 def test_state_of_another_version_is_refused(desk: Path) -> None:

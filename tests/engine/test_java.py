@@ -1,5 +1,7 @@
 """How Spark's Java starts."""
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from aurora.engine.spark import java
 from aurora.engine.spark.java import class_archive, prepare
 from aurora.engine.spark.java_archive import run_queries
 from aurora.errors import AuroraError
+from tests.engine.without_spark import BASE
 from tests.test_docs import call
 
 # Says whether an archive of classes is mapped into Java.
@@ -78,6 +81,54 @@ def test_with_a_spark_of_the_users_own_there_is_nothing_to_prepare(monkeypatch: 
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
     with pytest.raises(AuroraError, match="nothing to prepare: SPARK_HOME is set"):
         prepare()
+
+
+# Commands that the scripts of Spark use.
+TOOLS = ("bash", "dirname", "env", "head", "ps", "sh")
+TOO_OLD = """#!/bin/sh
+echo 'Error: A JNI error has occurred, please check your installation and try again' >&2
+echo 'Exception in thread "main" java.lang.UnsupportedClassVersionError: Main: class file version 61.0' >&2
+exit 1
+"""
+NEEDED = "Spark needs Java 17 or newer"
+
+
+@pytest.mark.parametrize(
+    ("home", "script", "told"),
+    [
+        (None, None, f"{NEEDED}, and there is none: install it, or set JAVA_HOME"),
+        ("java", None, f"{NEEDED}, and JAVA_HOME, HOME, has no bin/java: install it, or set JAVA_HOME"),
+        ("java", TOO_OLD,
+         'Spark did not start, because HOME/bin/java ended at once; it said: Exception in thread "main" '
+         "java.lang.UnsupportedClassVersionError: Main: class file version 61.0; "
+         f"{NEEDED}: install it, or set JAVA_HOME"),
+        ("java", "#!/bin/sh\nexit 1\n",
+         "Spark did not start, because HOME/bin/java ended at once; it said nothing; "
+         f"{NEEDED}: install it, or set JAVA_HOME"),
+    ],
+)  # fmt: skip
+def test_a_java_that_is_not_there_or_does_not_start_is_one_line(
+    tmp_path: Path, home: str | None, script: str | None, told: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for tool in TOOLS:
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or "/bin/false")
+    place = tmp_path / "java"
+    if script is not None:
+        (place / "bin").mkdir(parents=True)
+        (place / "bin" / "java").write_text(script)
+        (place / "bin" / "java").chmod(0o755)
+    (tmp_path / "net.yaml").write_text(BASE)
+    (tmp_path / "r.csv").write_text("Sid,Time,Pos\n1,1,34\n")
+    clean = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "SPARK_HOME")}
+    done = subprocess.run(
+        [sys.executable, "-c", "from aurora.cli.main import main; main()", "run", "net.yaml",
+         "--source", "r=csv:r.csv", "--sink", "far=csv:far.csv"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        env=clean | {"PATH": str(tmp_path / "bin")} | ({"JAVA_HOME": str(place)} if home else {}),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: {told.replace('HOME/', f'{place}/').replace(', HOME,', f', {place},')}\n"
 
 
 def look() -> str:

@@ -1,11 +1,12 @@
 """What a run reads and writes is compared by what the paths lead to, before anything is written."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from aurora import AuroraError, Settings, TextSink, read_network
+from aurora import AuroraError, Cursor, Paced, Piece, Settings, TextSink, read_network
 from aurora.engine.binding import Bound
 from tests.engine.without_spark import BASE, ZONED, files
 
@@ -32,7 +33,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bind(
-    source: str, sinks: dict[str, object], settings: Settings | None = None, net: str = "base.yaml"
+    source: object, sinks: dict[str, object], settings: Settings | None = None, net: str = "base.yaml"
 ) -> None:
     tables = {"zones": "csv:zones.csv"} if net == "zoned.yaml" else {}
     with Bound.of(read_network(net), {"r": source, **tables}, sinks, settings or Settings()):
@@ -125,3 +126,59 @@ def test_a_table_that_is_too_large_for_every_task_is_refused(
     monkeypatch.setattr("aurora.engine.binding.MOST_TABLE_BYTES", 1)
     with pytest.raises(AuroraError, match=r"table zones has more than .* MB, and every task needs"):
         bind("csv:same.csv", {"out": "csv:z.csv"}, net="zoned.yaml")
+
+
+@dataclass(frozen=True)
+class Own:
+    """A source of the user's that says what it reads."""
+
+    reads: str | tuple[Path | str, ...]
+    live: bool = False
+
+    def begin(self) -> Cursor:
+        return {"row": 0}
+
+    def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        return cursor
+
+    def finished(self, cursor: Cursor) -> bool:
+        return True
+
+    def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        return []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Own("same.csv"),
+        Own(("other.csv", Path("link.csv"))),
+        Own(("*.csv",)),
+        Own("."),
+        Paced(Own("same.csv"), 10),
+    ],
+)
+def test_a_source_of_ones_own_says_what_it_reads(desk: Path, source: object) -> None:
+    before = files(desk)
+    with pytest.raises(AuroraError, match=r"^source r reads \S+, and sink far writes \S+same.csv: choose"):
+        bind(source, {"far": "csv:same.csv"})
+    assert files(desk) == before
+    bind(source, {"far": "csv:out/far.csv"})
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        ("same.csv", r"source r reads \S+same.csv, and Spark's log \(--spark-log\) writes \S+same.csv"),
+        ("link.csv", r"source r reads \S+same.csv, and Spark's log \(--spark-log\) writes"),
+        ("base.yaml", r"the network reads \S+base.yaml, and Spark's log"),
+        ("out/far.csv", r"sink far and Spark's log \(--spark-log\) both write"),
+        ("out/rejects.csv", r"the file of rejects \(--rejects\) and Spark's log \(--spark-log\) both write"),
+        ("kept/spark.log", r"Spark's log \(--spark-log\) writes \S+, which lies in the folder of the checkpoint"),
+    ],
+)  # fmt: skip
+def test_the_log_of_spark_is_a_file_like_others(desk: Path, log: str, told: str) -> None:
+    before = files(desk)
+    with pytest.raises(AuroraError, match=rf"^{told}[^\n]*$"):
+        bind("csv:same.csv", {"far": "csv:out/far.csv"}, Settings(log=log, checkpoint="kept"))
+    assert files(desk) == before

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Settings, run
+from aurora.engine.spark import session
 from aurora.engine.spark.master import check_master, check_reachable, same_master
 
 # Another process, because a session of the user's is there before this package's.
@@ -146,3 +147,30 @@ def test_the_command_says_that_no_master_answers(tmp_path: Path) -> None:
     assert done.stderr == (
         "error: no Spark master answers at 127.0.0.1:1: Connection refused; start it, or check the address\n"
     )
+
+
+def test_a_log_of_the_users_is_never_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\n")
+    monkeypatch.setattr(session, "_log", str(notes))
+    with session._quiet_launch():
+        os.write(1, b"Spark's\n")
+    assert notes.read_text() == "mine\nSpark's\n"
+
+
+def test_a_log_that_the_user_does_not_name_is_this_runs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_log", None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mine = tmp_path / "mine"
+    mine.write_text("mine\n")
+    Path(session.log_path()).symlink_to(mine)
+    with pytest.raises(AuroraError, match="cannot be written"), session._quiet_launch():
+        pass
+    assert mine.read_text() == "mine\n"
+    Path(session.log_path()).unlink()
+    for told in (b"old\n", b"new\n"):
+        with session._quiet_launch():
+            os.write(2, told)
+    assert Path(session.log_path()).read_text() == "new\n"

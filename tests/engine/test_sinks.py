@@ -261,6 +261,9 @@ def test_rejects_of_an_earlier_run_do_not_survive_a_clean_one(tmp_path: Path, en
 
 def test_a_file_of_something_else_is_not_replaced_by_rejects(tmp_path: Path) -> None:
     (tmp_path / "rejects.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "blank.csv").write_text("\na,b\n1,2\n")
+    with pytest.raises(AuroraError, match=r"blank.csv, which holds something else"):
+        open_rejects(f"csv:{tmp_path}/blank.csv")
     with pytest.raises(
         AuroraError, match=r"rejected rows would go to .*rejects.csv, which holds something else"
     ):

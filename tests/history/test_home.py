@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora import AuroraError
+from aurora import AuroraError, Settings, start
 from aurora.history.home import Home, QueryNote, check_name
+from tests.engine.without_spark import base, files
 
 NOTE = QueryNote("near", "network: near", {"out": "csv:/x.csv"}, {"p": {"point": "recent", "first": 3}}, "1h")
 
@@ -54,6 +55,38 @@ def test_what_is_not_a_home_is_left_alone(tmp_path: Path) -> None:
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(AuroraError, match=r"cannot write .*Permission denied"):
             Home.of(tmp_path / "closed" / "home").open()
+
+
+def test_a_folder_with_names_like_those_of_a_home_is_none(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "model.pt").touch()
+    (tmp_path / "queries").mkdir()
+    with pytest.raises(AuroraError, match="holds checkpoint, so it is not the home of a network"):
+        Home.of(tmp_path).open()
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "queries"]
+
+
+def started(home: Path, source: str, sink: str) -> str:
+    with pytest.raises(AuroraError) as fault:
+        start(base(), {"r": f"csv:{source}"}, {"far": f"json:{sink}"}, Settings(home=str(home)))
+    return str(fault.value)
+
+
+def test_a_network_neither_reads_nor_writes_in_its_home(tmp_path: Path) -> None:
+    (tmp_path / "in" / "checkpoint").mkdir(parents=True)
+    rows = tmp_path / "in" / "r.csv"
+    rows.write_text("Sid,Time,Pos\n1,1,34\n")
+    out = str(tmp_path / "far.jsonl")
+    before = files(tmp_path)
+    for source in (rows, tmp_path / "in", tmp_path / "in" / "*.csv"):
+        told = started(tmp_path / "in", str(source), out)
+        assert told.startswith(f"source r reads {source}, ") and "the home" in told
+    for sink in ("status.json", "points", "far.jsonl"):
+        told = started(tmp_path / "home", str(rows), f"{tmp_path}/home/{sink}")
+        assert told.startswith(
+            f"sink far writes {tmp_path}/home/{sink}, which lies in the folder of the home"
+        )
+    assert files(tmp_path) == before and sorted(os.listdir(tmp_path)) == ["in"]
 
 
 def test_notes_of_queries(tmp_path: Path) -> None:

@@ -15,7 +15,18 @@ from aurora.history.status import describe_run
 
 TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
 
-MORE = {"seconds", "rejected", "discarded", "arcs", "overhead", "cores", "capacity", "troubles", "changes"}
+MORE = {
+    "seconds",
+    "rejected",
+    "rejects",
+    "discarded",
+    "arcs",
+    "overhead",
+    "cores",
+    "capacity",
+    "troubles",
+    "changes",
+}
 
 
 def test_the_fields_are_those_of_the_contract() -> None:
@@ -63,11 +74,19 @@ def test_a_home_whose_run_was_killed_tells_what_its_checkpoint_says(tmp_path: Pa
     home.write_status({"batch": 3})
     assert home.last_status()["batch"] == 3
     home.open()
-    totals = Totals(7, rows=Counter(far=70), taken=Counter(over=100), given=Counter(over=70))
+    totals = Totals(
+        7,
+        rows=Counter(far=70),
+        taken=Counter(over=100),
+        given=Counter(over=70),
+        rejected=2,
+        rejects="bad.csv",
+    )
     totals.store(home.checkpoint / "committed.json")
     home.release()
     found = home.last_status()
     assert found.keys() >= TOP and (found["state"], found["batch"]) == ("stopped", 8)
+    assert (found["rejected"], found["rejects"]) == (2, "bad.csv")
     assert found["outputs"]["far"]["rows"] == 70 and found["boxes"]["over"]["selectivity"] == 0.7
 
 

@@ -40,6 +40,14 @@ def rows(path):
     return [tuple(map(int, line.split(","))) for line in path.read_text().splitlines()]
 
 
+def test_the_data_are_not_cut_into_themselves(data, tmp_path):
+    cut = last_minutes(data, tmp_path / "slice", 2)
+    before = {path.name: path.read_bytes() for path in cut.glob("*.csv")}
+    with pytest.raises(AuroraError, match="is what the comparison itself writes into"):
+        last_minutes(cut, tmp_path / "slice", 1)
+    assert before and {path.name: path.read_bytes() for path in cut.glob("*.csv")} == before
+
+
 def test_the_last_minutes_begin_at_zero(data, tmp_path):
     cut = last_minutes(data, tmp_path / "cut", 2)
     expected = [(k, t - 180, *rest) for k, t, *rest in rows(data / "xway-0.csv") if t >= 180]

@@ -1,15 +1,19 @@
 """The driver, on a virtual clock: nothing lost, repeated, reordered or early, and lateness that is told."""
 
 import errno
+import re
 import socket
 import threading
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from aurora.cli.commands import app
 from aurora.errors import AuroraError
 from aurora.linear_road.drive import FolderReceiver, TcpReceiver, drive, receiver_for
+from tests.engine.without_spark import files
 from tests.linear_road.traffic import crowd
 
 TRAFFIC = crowd(7, cars=40, seconds=200)
@@ -211,3 +215,25 @@ def test_a_target_that_is_none(target):
 def test_settings_out_of_range(tmp_path, options, message):
     with pytest.raises(AuroraError, match=message):
         recorded(write(tmp_path), **options)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["drive", "--to", "dir:DATA/in", "--report", "DATA/xway-0.csv"],
+        ["validate", "--output", "DATA/output.csv", "--report", "DATA/xway-1.csv"],
+        ["validate", "--output", "DATA/output.csv", "--report", "DATA/link.csv"],
+    ],
+)
+def test_a_report_does_not_replace_what_is_read(tmp_path, words):
+    write(tmp_path)
+    (tmp_path / "output.csv").write_text("0,1\n")
+    (tmp_path / "link.csv").symlink_to("output.csv")
+    before = files(tmp_path)
+    given = [word.replace("DATA", str(tmp_path)) for word in words]
+    done = CliRunner().invoke(app, ["linear-road", *given, "--data", str(tmp_path)])
+    assert isinstance(done.exception, AuroraError)
+    assert re.search(
+        r"would go to \S+, which is read: choose another path with --report", str(done.exception)
+    )
+    assert files(tmp_path) == before

@@ -14,12 +14,17 @@ from typer.testing import CliRunner
 
 from aurora import AuroraError
 from aurora.cli.commands import app
+from aurora.engine.locks import Locks, lock_beside
 from aurora.history.control import ask
 from aurora.history.home import Home
 from aurora.history.peek import open_point
-from aurora.linear_road.run import _Folder, run_benchmark
+from aurora.linear_road.folder import RunFolder
+from aurora.linear_road.reading import survey
+from aurora.linear_road.run import RunReport, run_benchmark
+from aurora.linear_road.traffic import StoredTraffic
 from aurora.linear_road.validate import Verdict, validate
 from tests.engine.processes import KILLS, aurora, committed, kill, wait_for
+from tests.engine.without_spark import files
 from tests.linear_road.test_docs import OWN, commands
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
@@ -132,7 +137,7 @@ def test_a_run_killed_while_it_clears_up_is_not_gone_on_with(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    folder, meant = _Folder(tmp_path), {"data": "here"}
+    folder, meant = RunFolder(tmp_path), {"data": "here"}
     folder.claim(meant, fresh=False)
     (folder.hidden("checkpoint")).mkdir()
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -140,6 +145,65 @@ def test_a_run_killed_while_it_clears_up_is_not_gone_on_with(
         folder.clear()
     folder.claim(meant, fresh=False)
     assert not folder.hidden("checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["output.csv", "report.json", "rejects.csv", "requests.csv", ".run/xway-0.csv"]
+)
+@pytest.mark.parametrize("pace", ["fast", "realtime"])
+def test_what_is_read_is_not_written(road: Path, tmp_path: Path, name: str, pace: str) -> None:
+    data = tmp_path / name
+    data.parent.mkdir(exist_ok=True)
+    data.write_bytes((road / "xway-0.csv").read_bytes())
+    before = files(tmp_path)
+    with pytest.raises(
+        AuroraError, match=rf"^the run reads {data}, and with --out {tmp_path} it writes there"
+    ):
+        run_benchmark(data, tmp_path, pace=pace, fresh=True)
+    (tmp_path / "link.csv").symlink_to(name)
+    with pytest.raises(AuroraError, match=r"^the run reads \S+link.csv, and with --out"):
+        run_benchmark(tmp_path / "link.csv", tmp_path, pace=pace, fresh=True)
+    (tmp_path / "link.csv").unlink()
+    assert files(tmp_path) == before
+
+
+def test_the_sources_say_what_they_read(road: Path) -> None:
+    found = survey(road)
+    assert StoredTraffic(found, found.replication(1)).reads == tuple(
+        map(str, sorted(road.glob("xway-*.csv"), key=lambda path: int(path.stem[5:])))
+    )
+
+
+@pytest.mark.parametrize("held", ["output.csv", "rejects.csv", ".run"])
+def test_a_run_under_way_keeps_what_it_has(road: Path, tmp_path: Path, held: str) -> None:
+    (tmp_path / ".run" / "checkpoint").mkdir(parents=True)
+    (tmp_path / ".run" / "meant.json").write_text("{}")
+    lock = tmp_path / ".run.lock" if held == ".run" else lock_beside(str(tmp_path / held))
+    with Locks() as locks:
+        locks.take("it", lock)
+        before = files(tmp_path)
+        with pytest.raises(AuroraError, match="is in use by another run, process"):
+            run_benchmark(road, tmp_path, fresh=True)
+        assert files(tmp_path) == before and (tmp_path / ".run" / "checkpoint").is_dir()
+
+
+def test_a_run_that_never_began_leaves_the_folder_to_others(
+    road: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise AuroraError("there is no Java")
+
+    monkeypatch.setattr("aurora.linear_road.run.run", missing)
+    with pytest.raises(AuroraError, match="there is no Java"):
+        run_benchmark(road / "xway-0.csv", tmp_path, history=road)
+    assert files(tmp_path) == {}
+    folder = RunFolder(tmp_path)
+    folder.claim({"data": "elsewhere"}, fresh=False)
+    folder.begun.touch()
+    before = files(tmp_path)
+    with pytest.raises(AuroraError, match="holds an unfinished run of other data or settings"):
+        run_benchmark(road, tmp_path)
+    assert files(tmp_path) == before
 
 
 def test_an_unknown_pace(road: Path, tmp_path: Path) -> None:
@@ -212,6 +276,17 @@ def test_the_commands_for_a_run_with_a_home(tmp_path: Path, monkeypatch: pytest.
     assert process.wait(60) in (1, 130), (tmp_path / "log").read_text()
     assert (tmp_path / "paid.csv").read_text() == "Until,VID,Paid\n"
     assert not json.loads((tmp_path / "asked" / "report.json").read_text())["ended"]
+
+
+@pytest.mark.parametrize("rejected", [0, 3])
+def test_the_command_names_the_file_of_rejects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rejected: int
+) -> None:
+    report = RunReport("fast", 1, 100, 50, 2.0, 1.0, rejected, True, 2, 0.0, {})
+    monkeypatch.setattr("aurora.linear_road.run.run_benchmark", lambda *_, **__: report)
+    done = CliRunner().invoke(app, command(tmp_path, tmp_path))
+    where = f"3 rejected (see {tmp_path / 'rejects.csv'})" if rejected else "0 rejected"
+    assert f"100 tuples in 2.0 s (50/s), {where}; {tmp_path / 'output.csv'}\n" in done.output
 
 
 def test_a_home_is_for_the_network_of_boxes(road: Path, tmp_path: Path) -> None:

@@ -311,10 +311,14 @@ def test_only_finished_files_stay(folder: Path) -> None:
 
 def test_a_new_simulation_replaces_an_old_one(tmp_path: Path) -> None:
     simulate(Settings(expressways=2, minutes=1, seed=1), tmp_path, run_jobs)
-    (tmp_path / "notes.txt").write_text("mine")
+    mine = ["notes.txt", "traffic-jam.png", "xway-old.csv"]
+    for name in mine:
+        (tmp_path / name).write_text("mine")
     shares: list[float] = []
     simulate(Settings(expressways=1, minutes=1, seed=2), tmp_path, run_jobs, progress=shares.append)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "simulation.json", "xway-0.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [*mine, "simulation.json", "xway-0.csv"]
+    )
     assert json.loads((tmp_path / "simulation.json").read_text())["seed"] == 2
     assert shares[-1] == 1.0
 

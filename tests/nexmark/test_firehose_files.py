@@ -91,6 +91,14 @@ def test_each_bid_stream_has_a_folder_too(tmp_path: Path) -> None:
         assert text_of(tmp_path / f"bid-{number}").splitlines() == bids[number::2]
 
 
+@pytest.mark.parametrize("name", ["events-2024.jsonl", "events-00000.txt", "bid-notes", "bid-0"])
+def test_what_is_not_generated_is_not_removed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(AuroraError, match=f"holds {name}, which is not from aurora nexmark generate"):
+        generate(STANDARD, 500, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_text() == "mine"
+
+
 def test_other_events_take_the_place_of_old_ones(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     generate(DRAFT, NUMBER, tmp_path, "json", 1000)

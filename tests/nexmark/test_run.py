@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 
 from aurora import AuroraError, Settings, TextSink, run
 from aurora.cli.commands import app
+from aurora.engine.locks import Locks, lock_beside
 from aurora.nexmark.data import EventFolder
 from aurora.nexmark.plots import plot_run
 from aurora.nexmark.queries import QUERIES, Rules, query_network
 from aurora.nexmark.record import Record
 from aurora.nexmark.run import run_query
+from tests.engine.without_spark import files
 from tests.nexmark.events import small_events
 from tests.nexmark.test_queries import count_late
 from tests.spec.nexmark import ANSWERS
@@ -126,16 +128,42 @@ def test_what_is_lost_shows(spark: SparkSession, data: Path, tmp_path: Path) -> 
         (["--query", "q1", "--data", "DATA", "--profile", "paper"], "there is no profile 'paper'"),
         (["--query", "q1", "--data", "DATA", "--rate", "0"], "a rate is a number of rows a second above 0"),
         (["--query", "q1", "--data", "DATA", "--lateness", "-1"], "the lateness must be 0 or more"),
+        (["--query", "q1", "--data", "DATA", "--out", "FILE"], "cannot write to --out"),
+        (["--query", "q1", "--data", "DATA", "--out", "FILE/out"], "cannot write to --out"),
         (["--query", "q1", "--data", "DATA", "--lose", "0.1"], "what is lost is measured at a --rate"),
     ],
 )
 def test_faults(data: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "empty").mkdir()
-    places = {"DATA": str(data), "EMPTY": str(tmp_path / "empty")}
+    (tmp_path / "file").touch()
+    places = {"DATA": str(data), "EMPTY": str(tmp_path / "empty"), "FILE": str(tmp_path / "file")}
+    places["FILE/out"] = str(tmp_path / "file" / "out")
     given = [places.get(argument, argument) for argument in arguments]
-    done = CliRunner().invoke(app, ["nexmark", "run", *given, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["nexmark", "run", "--out", str(tmp_path / "out"), *given])
     assert isinstance(done.exception, AuroraError) and message in str(done.exception)
     assert not (tmp_path / "out" / "report.json").exists()
+
+
+@pytest.mark.parametrize("name", ["report.json", "result.jsonl"])
+def test_events_are_not_written_over(data: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes((data / "events-00000.jsonl").read_bytes())
+    (tmp_path / "events-00000.jsonl").symlink_to(name)
+    before = files(tmp_path)
+    with pytest.raises(
+        AuroraError, match=r"^the run reads \S+events-00000.jsonl, and with --out \S+ it writes"
+    ):
+        run_query("q1", tmp_path, tmp_path, fresh=True)
+    assert files(tmp_path) == before
+
+
+def test_a_run_under_way_keeps_its_report(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("{}")
+    with Locks() as locks:
+        locks.take("it", lock_beside(str(tmp_path / "result.jsonl")))
+        before = files(tmp_path)
+        with pytest.raises(AuroraError, match=r"result.jsonl\) is in use by another run"):
+            run_query("q1", data, tmp_path, fresh=True)
+        assert files(tmp_path) == before
 
 
 def test_the_command(spark: SparkSession, data: Path, tmp_path: Path) -> None:
@@ -144,6 +172,9 @@ def test_the_command(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "q2 selection (standard): 403 events" in done.output and "q2 agrees" in done.output
+    assert (
+        f"3 rejected: see {tmp_path / 'rejects.csv'}\n" in done.output and (tmp_path / "rejects.csv").exists()
+    )
     assert "output matching" in done.output and "tuple latency" in done.output
 
 

@@ -23,14 +23,16 @@ MOST, FEW, FEW_BYTES = 10_000, 200, 1 << 16
 Cells = dict[str, list[str | None]]
 
 
-def read_style(data: bytes, label: str, given: Style | None = None) -> tuple[Style, Cells]:
+def read_style(
+    data: bytes, label: str, given: Style | None = None, purpose: str = "draft from"
+) -> tuple[Style, Cells]:
     """The style and the columns of whole records; what the address of the file says holds."""
     encoding = given.encoding if given is not None and given.encoding != UTF_8 else _encoding(data)
     text = data.decode(encoding, "replace").removeprefix("\ufeff").encode()
     delimiter = given.delimiter if given is not None and given.delimiter != "," else _delimiter(text)
     records = _records(text, Csv(delimiter))
     if not records:
-        raise AuroraError(f"{label} has no rows: there is nothing to draft from")
+        raise AuroraError(f"{label} has no rows: there is nothing to {purpose}")
     header = given.header if given is not None and given.header is not None else _has_header(records)
     names = _names(records[0], label) if header else [f"c{place + 1}" for place in range(len(records[0]))]
     rows = records[1:] if header else records

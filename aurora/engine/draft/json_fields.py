@@ -17,7 +17,7 @@ __all__ = ["find_fields", "read_objects"]
 FEW_NAMES = 10
 
 
-def read_objects(data: bytes, label: str) -> list[dict[str, Any]]:
+def read_objects(data: bytes, label: str, purpose: str = "draft from") -> list[dict[str, Any]]:
     """The objects of the first lines; those that are none are passed over, as rejects will be."""
     found = []
     for line in data.decode("utf-8", "replace").splitlines():
@@ -31,7 +31,13 @@ def read_objects(data: bytes, label: str) -> list[dict[str, Any]]:
         return found
     if data.lstrip().startswith(b"["):
         raise AuroraError(f"{label} is one list: convert it to an object per line, as with jq -c '.[]'")
-    raise AuroraError(f"{label} has no JSON objects, one per line: there is nothing to draft from")
+    if not data.strip():
+        raise AuroraError(f"{label} has no rows: there is nothing to {purpose}")
+    if data.lstrip().startswith(b"{") and b"\n" in data.strip():
+        raise AuroraError(
+            f"{label} has its objects over several lines: convert it to an object per line, as with jq -c ."
+        )
+    raise AuroraError(f"{label} has no JSON objects, one per line: there is nothing to {purpose}")
 
 
 def find_fields(objects: Iterable[dict[str, Any]]) -> tuple[dict[str, pa.DataType], list[str]]:

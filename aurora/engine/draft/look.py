@@ -45,11 +45,13 @@ class First:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a stream gave, the rows of each input that could not be read, and what the boxes left out, by reason."""
+    """What a stream gave, the rows of each input that could not be read, what the boxes left out, by reason, and what
+    the sources have to tell."""
 
     rows: pa.RecordBatch
     rejects: tuple[tuple[str, Reject], ...]
     left_out: dict[str, dict[str, int]]
+    notices: tuple[str, ...] = ()
 
 
 def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample: int) -> Shown:
@@ -72,7 +74,7 @@ def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample
     empty = pa.RecordBatch.from_pylist([], shown.schema.arrow())
     rows = pa.concat_batches([empty, *(train.rows.cast(empty.schema) for train in run.outputs[output])])
     left_out = {box: dict(counts.discarded) for box, counts in run.counts.items() if counts.discarded}
-    return Shown(rows, tuple(run.rejects), left_out)
+    return Shown(rows, tuple(run.rejects), left_out, tuple(run.notices))
 
 
 def _open(
@@ -93,7 +95,7 @@ def _open(
         source, receiver = open_source(name, address, entry.schema, False, folder)
         if receiver is not None and receiver.once:
             raise AuroraError(
-                f"source {name}: a socket, a pipe or a topic of MQTT cannot be shown; save some of it to a file first"
+                f"source {name}: a socket or a topic of MQTT cannot be shown; save some of it to a file first"
             )
         opened[name] = First(source, sample)
     return opened, tables

@@ -13,6 +13,9 @@ from aurora.engine.address_options import without_secrets
 from aurora.engine.draft.csv_style import read_style
 from aurora.engine.draft.json_fields import find_fields, read_objects
 from aurora.engine.draft.text_types import find_pattern, type_of_texts
+from aurora.engine.kafka.address import is_kafka
+from aurora.engine.mqtt.address import is_mqtt
+from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import check_source, open_source
 from aurora.engine.sources.address_text import read_address
 from aurora.engine.sources.csv_records import UTF_8
@@ -42,8 +45,13 @@ class Sample:
     left_out: tuple[str, ...] = ()
 
 
-def look_at(given: str, rows: int = ROWS) -> Sample:
-    """The sample of a file, a folder or an address."""
+def look_at(given: str, rows: int = ROWS, purpose: str = "draft from") -> Sample:
+    """The sample of a file, a folder or an address; `purpose` is for the fault where there is nothing."""
+    if is_kafka(given) or is_mqtt(given) or is_postgres(given):
+        raise AuroraError(
+            f"{without_secrets(given)}: only csv:, json:, parquet: and sqlite: can be looked at without a schema; "
+            "write a network that has one, and add --source NAME=ADDRESS"
+        )
     address = guess_address(given)
     check_source("file", address)
     text = read_address("file", address)
@@ -57,10 +65,10 @@ def look_at(given: str, rows: int = ROWS) -> Sample:
         first = _first_file(text.place)
         data = _beginning(first)
         if text.kind == "json":
-            fields, left_out = find_fields(read_objects(data, os.path.basename(first)))
+            fields, left_out = find_fields(read_objects(data, os.path.basename(first), purpose))
             schema = Schema.of(fields)
         else:
-            style, columns = read_style(data, os.path.basename(first), text.style)
+            style, columns = read_style(data, os.path.basename(first), text.style, purpose)
             texts = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
             schema = Schema.of({name: type_of_texts(own) for name, own in texts.items()})
             found = {name: find_pattern(own) for name, own in texts.items() if schema[name] == STRING}

@@ -26,7 +26,7 @@ from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.source import REJECTS
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["absolute_address", "open_rejects", "open_sink"]
+__all__ = ["absolute_address", "open_rejects", "open_sink", "sink_path"]
 
 # Endings of paths that are one file; any other path is a folder of parts.
 FILES = {"csv": (".csv",), "json": (".jsonl", ".ndjson", ".json"), "parquet": ()}
@@ -84,6 +84,15 @@ def absolute_address(address: str) -> str:
     """The same address for a process with another working folder."""
     kind, colon, path = address.partition(":")
     return f"{kind}:{os.path.abspath(path)}" if colon and kind in FILES and path else address
+
+
+def sink_path(address: object) -> str | None:
+    """The file or folder that is written, as far as it can be told without opening the sink."""
+    if not isinstance(address, str):
+        place = getattr(address, "place", None)
+        return place if isinstance(place, str) else None
+    kind, colon, path = address.partition(":")
+    return os.path.abspath(path) if colon and kind in FILES and path else None
 
 
 def open_rejects(address: str) -> Sink:

@@ -58,7 +58,10 @@ class RejectsSink(TextSink):
     def _is_of_rejects(self) -> bool:
         with open(self.place, "rb") as file:
             first = file.readline(1 << 20)
-        if not first.strip() or (self.header and first.strip() == self.header.strip()):
+            if not first.strip():
+                # A blank line may stand before something that is not ours.
+                return not first and not file.read(1)
+        if self.header and first.strip() == self.header.strip():
             return True
         try:
             found = json.loads(first)

@@ -28,14 +28,14 @@ from aurora.engine.sources.memory import Memory
 from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
-from aurora.engine.sources.source import Opening, Source, catch_up
+from aurora.engine.sources.source import Opening, Source, catch_up, paths_read
 from aurora.engine.sources.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.sqlite import SqliteTable
 from aurora.engine.sources.steady import read_steadily
 from aurora.engine.sources.stored import store_if_large
 from aurora.errors import AuroraError
 
-__all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path"]
+__all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path", "source_paths"]
 
 # Rows of a table that are read at once.
 CHUNK = 1 << 17
@@ -88,6 +88,16 @@ def source_path(name: str, address: object) -> str | None:
         return None
     given = read_address(name, address)
     return None if given.kind == "tcp" or given.is_pipe else given.place
+
+
+def source_paths(name: str, address: object) -> tuple[str, ...]:
+    """All that is read: the path of an address, or what a source of the user's says."""
+    while isinstance(address, Wrapping):
+        address = address.address
+    if isinstance(address, Source | Opening):
+        return paths_read(address)
+    path = source_path(name, address)
+    return () if path is None else (path,)
 
 
 def open_source(

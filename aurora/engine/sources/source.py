@@ -1,5 +1,6 @@
 """What every source can do: say how far it goes, and cut what lies between two places into pieces."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "moved",
     "noticed",
     "notices",
+    "paths_read",
     "rows_waiting",
     "source_identity",
     "unit_of",
@@ -95,11 +97,12 @@ class Source(Protocol):
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most `rows` rows. It may have four attributes: `keeps`, if its rows wait at the source until
+    rows in portions of at most `rows` rows. It may have five attributes: `keeps`, if its rows wait at the source until
     they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
     (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest batches, as
-    those of a stored file do; and `unit`, if its positions count something smaller than rows, such as bytes: how many
-    of them make a row.
+    those of a stored file do; `unit`, if its positions count something smaller than rows, such as bytes: how many of
+    them make a row; and `reads`, the paths of the files, folders or patterns that it reads, so that a run that would
+    write there is refused.
     """
 
     @property
@@ -170,6 +173,12 @@ def source_identity(source: Source) -> str:
     """What tells a source from others; two with the same identity are taken for one."""
     own = getattr(source, "identity", None)
     return str(own()) if callable(own) else f"{type(source).__module__}.{type(source).__qualname__}"
+
+
+def paths_read(source: object) -> tuple[str, ...]:
+    """The files, folders or patterns that a source reads, if it says so; one path will do."""
+    found = getattr(source, "reads", ())
+    return tuple(map(os.fspath, (found,) if isinstance(found, str | os.PathLike) else found))
 
 
 def forget_before(source: Source, cursor: Cursor) -> None:

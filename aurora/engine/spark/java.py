@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,15 @@ import pyspark
 from aurora.cache import cache_folder
 from aurora.errors import AuroraError
 
-__all__ = ["class_archive", "prepare", "spark_home"]
+__all__ = ["class_archive", "not_started", "prepare", "spark_home"]
 
 REAL = Path(pyspark.__file__).parent
 # How long the making may take, in seconds.
 PATIENCE = 600
 # What makes the archive, in a process of its own.
 MAKER = "aurora.engine.spark.java_archive"
+# Lines that say nothing of why Java did not start: where a fault was, and what the script behind it made of that.
+IDLE = re.compile(r"\s+at |Error: A JNI error|.*spark-class: line|.*warning", re.IGNORECASE)
 
 
 @contextmanager
@@ -50,6 +53,20 @@ def class_archive() -> Path | None:
     name = home and _name(home)
     found = home.glob(f"{name}-*.jsa") if home and name else []
     return next((path for path in found if path.stem.endswith(f"-{path.stat().st_size}")), None)
+
+
+def not_started(said: str) -> AuroraError:
+    """The fault for a Java that ended before it answered; `said` is what it wrote meanwhile."""
+    named, java = os.environ.get("JAVA_HOME"), _java()
+    if java is None:
+        where = f"JAVA_HOME, {named}, has no bin/java" if named else "there is none"
+        return AuroraError(f"Spark needs Java 17 or newer, and {where}: install it, or set JAVA_HOME")
+    line = next((line.strip() for line in said.splitlines() if line.strip() and not IDLE.match(line)), None)
+    told = f"it said: {line}" if line else "it said nothing"
+    return AuroraError(
+        f"Spark did not start, because {java} ended at once; {told}; "
+        "Spark needs Java 17 or newer: install it, or set JAVA_HOME"
+    )
 
 
 def prepare() -> Path:
@@ -100,9 +117,14 @@ def _home() -> Path | None:
 
 def _name(home: Path) -> str | None:
     """The name of the archive for this Java and this Spark; for others it would be of no use."""
-    named = os.environ.get("JAVA_HOME")
-    java = shutil.which(os.path.join(named, "bin", "java") if named else "java")
+    java = _java()
     if java is None:
         return None
     of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns]
     return f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
+
+
+def _java() -> str | None:
+    """The Java that Spark's scripts would start."""
+    named = os.environ.get("JAVA_HOME")
+    return shutil.which(os.path.join(named, "bin", "java") if named else "java")

@@ -5,7 +5,12 @@ from pathlib import Path
 
 from aurora.errors import AuroraError
 
-__all__ = ["settle_spark"]
+__all__ = ["has_batches", "settle_spark"]
+
+
+def has_batches(folder: Path) -> bool:
+    """Whether Spark has noted a batch, be it only as planned."""
+    return bool(_numbers(folder / "offsets") or _numbers(folder / "commits"))
 
 
 def settle_spark(folder: Path, batch: int | None) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from aurora.engine.spark.java import class_archive, spark_home
+from aurora.engine.spark.java import class_archive, not_started, spark_home
 from aurora.engine.spark.master import check_master, check_reachable, same_master
 from aurora.errors import AuroraError
 
@@ -163,8 +164,13 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     builder = SparkSession.builder.appName(name).master(master or "local[*]")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _own_interrupts(), _quiet_launch(), spark_home():
-        session = builder.getOrCreate()
+    with _own_interrupts(), _quiet_launch() as before, spark_home():
+        try:
+            session = builder.getOrCreate()
+        except PySparkRuntimeError as fault:
+            if fault.getCondition() != "JAVA_GATEWAY_EXITED":
+                raise
+            raise not_started(_said(before)) from None
     _say_nothing_of_a_dead_java(session)
     return session
 
@@ -214,21 +220,34 @@ def _remove_log() -> None:
             os.remove(log_path())
 
 
+def _said(before: int) -> str:
+    """What stands in the log behind its first bytes."""
+    with suppress(OSError), open(log_path(), encoding="utf-8", errors="replace") as file:
+        file.seek(before)
+        return file.read(1 << 16)
+    return ""
+
+
 @contextmanager
-def _quiet_launch() -> Iterator[None]:
-    """Spark's own process inherits the output channels of this one: for its start they point to the log."""
+def _quiet_launch() -> Iterator[int]:
+    """Spark's own process inherits the output channels of this one: for its start they point to the log.
+
+    Gives the number of bytes that the log has by then.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     atexit.register(_remove_log)
+    # A file of the user's is never emptied: it may be another than the one that was meant.
+    begin = os.O_TRUNC | os.O_NOFOLLOW if _log is None else os.O_APPEND
     try:
-        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | begin, 0o600)
     except OSError as fault:
         raise AuroraError(f"the log {log_path()} cannot be written: {fault.strerror}") from None
     saved = [(channel, os.dup(channel)) for channel in (1, 2)]
     try:
         for channel, _ in saved:
             os.dup2(log, channel)
-        yield
+        yield os.fstat(log).st_size
     finally:
         os.close(log)
         for channel, copy in saved:

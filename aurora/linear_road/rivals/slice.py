@@ -27,6 +27,10 @@ def last_minutes(data: Path, folder: Path, minutes: int, share: int = 1) -> Path
     first = max(0, (found.last_second // 60 + 1 - minutes) * 60)
     if first <= found.first_second and share == 1:
         return data
+    if folder.resolve() in (data.resolve(), *data.resolve().parents):
+        raise AuroraError(
+            f"--data {data} is what the comparison itself writes into {folder}: choose another --out"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for number, file in enumerate(found.files):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 import tempfile
 import threading
@@ -26,6 +27,8 @@ __all__ = ["SUMMARY", "run_jobs", "simulate", "spread"]
 
 SUMMARY = "simulation.json"
 UNFINISHED = ".simulating-"
+# What an older simulation has left.
+OLDER = re.compile(r"xway-\d+\.csv|traffic-\d+\.png")
 POLL_SECONDS = 0.5
 
 Job = Callable[[], Any]
@@ -119,9 +122,8 @@ class _WriteJob:
 def _move_in(folder: Path, out: Path, names: Sequence[str]) -> None:
     """An older simulation goes first, its summary before its data, so that no mixture ever looks complete."""
     (out / SUMMARY).unlink(missing_ok=True)
-    for pattern in ("xway-*.csv", "traffic-*.png"):
-        for old in out.glob(pattern):
-            old.unlink()
+    for old in [path for path in out.iterdir() if OLDER.fullmatch(path.name)]:
+        old.unlink()
     for name in [*names, SUMMARY]:
         (folder / name).rename(out / name)
 

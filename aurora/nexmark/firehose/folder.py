@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ __all__ = ["CATEGORIES", "SUMMARY", "generate"]
 SUMMARY = "generation.json"
 CATEGORIES = "categories.csv"
 UNFINISHED = ".generating-"
+# The names of events, and of the folders with the bids of a stream.
+OLDER = re.compile(rf"events-\d{{5,}}\.({'|'.join(form.ending for form in FORMATS.values())})|bid-\d+")
 PER_FILE = 1_000_000
 
 
@@ -59,6 +62,7 @@ def generate(
     if form == "xml" and settings.profile != "draft":
         raise AuroraError("--format xml is for --profile draft: the standard one has json and parquet")
     places = ["", *(stream for stream in settings.streams if stream.startswith("bid-"))]
+    _check_older(out)
     with _unfinished(out) as folder:
         counts = np.zeros(len(KINDS), np.int64)
         for place in places:
@@ -99,6 +103,16 @@ def _written(
             for take, part in zip(taking, chunk.parts, strict=True):
                 take(part)
             yield chunk.counts
+
+
+def _check_older(out: Path) -> None:
+    """Raises a fault if files of somebody else have names like those of older events, which are removed."""
+    for path in [*out.glob("events-*"), *out.glob("bid-*")] if out.is_dir() else []:
+        if not OLDER.fullmatch(path.name) or path.is_dir() != path.name.startswith("bid-"):
+            raise AuroraError(
+                f"--out {out} holds {path.name}, which is not from aurora nexmark generate, and would be taken for its "
+                "events: move it away, or choose another folder"
+            )
 
 
 def _move_in(folder: Path, out: Path) -> None:
