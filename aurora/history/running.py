@@ -300,7 +300,10 @@ class Running:
         self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
-        """Makes this many more batches, as soon as there is input, and pauses again; pauses a running network first."""
+        """Makes this many more batches, as soon as there is input, and pauses again; pauses a running network first.
+
+        Of a network in two parts, the later one takes what comes of these batches, and pauses again, too.
+        """
         self._parts.step(batches)
 
     def set_train_length(self, rows: int | None) -> None:
@@ -315,8 +318,10 @@ class Running:
         return self._parts.statistics()
 
     def figures(self) -> Figures:
-        """What each box costs and gives, moving averages, and what belongs to no box."""
-        return self._adapting.figures(self.statistics().latency)
+        """What each box costs and gives, moving averages, what waits before it, and what belongs to no box."""
+        found, before = self._adapting.figures(self.statistics().latency), self._parts.waiting_before()
+        boxes = {name: replace(box, waiting=before.get(name, 0)) for name, box in found.boxes.items()}
+        return replace(found, boxes=boxes)
 
     @property
     def troubles(self) -> list[str]:
@@ -337,7 +342,7 @@ class Running:
         read = {name: int(place["row"]) for name, place in self._main.totals.places.items()}
         told = add_sums(told, read, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
-        return add_waiting(told, self._parts.waiting())
+        return add_waiting(told, self._parts.waiting(), self._parts.waiting_before())
 
     def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
         """The last rows of a point or view that meet a condition, or the next tuples that pass on a stream."""
