@@ -119,7 +119,8 @@ class Log:
                 with open(path, "rb") as file:
                     file.seek(seen)
                     lines = file.read(size - seen).splitlines()
-                segments.extend(Segment.from_json(json.loads(line)) for line in lines)
+                # A new list: another thread may look at the old one, or add the same to it.
+                segments = [*segments, *(Segment.from_json(json.loads(line)) for line in lines)]
                 self._known[first] = size, segments
         except FileNotFoundError:
             return []

@@ -138,6 +138,8 @@ def start(
         parts = adapting.begin(main, deferred)
         if home is not None:
             home.write_network(describe_arcs(network))
+        held.callback(points.settle)
+        points.begin_ageing()
         running = Running(network, parts, list(sinks), own, home, points, adapting, reads)
         if served is not None:
             running.metrics = served.url
