@@ -22,7 +22,7 @@ class Ageing:
     """Calls `remove` from time to time, until it is stopped; not at all where nothing grows old."""
 
     def __init__(self, points: Iterable[Point], remove: Callable[[], None]) -> None:
-        spans = [point.keep.span / 1000 for point in points if does_age(point)]
+        spans = [(point.keep.span or 0) / 1000 for point in points if does_age(point)]
         self._every = min(max(min(spans, default=0.0) / SHARE, LEAST), MOST)
         self._remove = remove
         self._over = threading.Event()
