@@ -40,9 +40,9 @@ def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         found = boxes.get(box["name"], {})
         rate, cost = found.get("rate"), found.get("cost_us")
         label = f"{box['kind']} {box['name']} <- {', '.join(box['from'])}"
-        rows.append(
-            (label, _number(rate), _number(cost), _share(rate, cost, whole), _gives(found.get("ports")))
-        )
+        notes = [_waits(box["from"], status) if found.get("waiting") else "", _gives(found.get("ports"))]
+        note = ", ".join(filter(None, notes))
+        rows.append((label, _number(rate), _number(cost), _share(rate, cost, whole), note))
     for name, port in drawn["outputs"].items():
         found = status["outputs"].get(name, {})
         rows.append((f"output {name} <- {port}", _number(found.get("rate")), "", "", _quality(found)))
@@ -85,6 +85,12 @@ def _overhead(status: Mapping[str, Any], whole: float) -> list[str]:
             f"it could take about {_round(status['capacity']):,} rows/s as they come now, on {status['cores']} cores"
         )
     return lines
+
+
+def _waits(streams: list[str], status: Mapping[str, Any]) -> str:
+    """What waits at the arcs in front of a box."""
+    at = {stream: status["arcs"].get(stream, {}).get("waiting") for stream in streams}
+    return ", ".join(f"{rows:,} waiting at {stream}" for stream, rows in at.items() if rows)
 
 
 def _gives(ports: Mapping[str, float] | None) -> str:

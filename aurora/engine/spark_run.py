@@ -202,7 +202,7 @@ class SparkRun:
 
     def stop(self) -> Result:
         """Ends the run, with the batch that is under way left to the next run; gives what it did."""
-        if self._taker == threading.get_ident():
+        if self.is_within:
             raise AuroraError(
                 "a run cannot be stopped from its own watch or sink: set the event that you passed to `run` or `wait`"
             )
@@ -218,11 +218,22 @@ class SparkRun:
                 raise self._fault
             return self._result
 
-    def pause(self) -> None:
-        """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still."""
+    def pause(self, wait: bool = True) -> None:
+        """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still, or at once
+        without `wait`."""
         with self._ordering:
             self._order(replace(self._controls, paused=True, until=0))
-            self._answer()
+        if wait:
+            self.settle()
+
+    def settle(self) -> None:
+        """Waits until the last order is obeyed, and the batches before it are done; not from within one of them."""
+        self._answer()
+
+    @property
+    def is_within(self) -> bool:
+        """Whether who asks is called by a batch that is under way: a sink, or the watch."""
+        return self._taker == threading.get_ident()
 
     def resume(self) -> None:
         with self._ordering:
@@ -232,11 +243,20 @@ class SparkRun:
         """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
         if batches < 1:
             raise AuroraError(f"a step is 1 batch or more, found {batches}")
+        if not self._controls.paused:
+            self.pause()
+        # Not while others may not order: a batch that orders something would never end.
+        made = self._answer()
         with self._ordering:
-            if not self._controls.paused:
-                self.pause()
-            made = max(self._answer(), self._controls.until)
-            self._order(replace(self._controls, until=made + batches))
+            until = max(made, self._controls.until) + batches
+            self._order(replace(self._controls, paused=True, until=until))
+
+    def step_if_still(self) -> None:
+        """Lets a run that is paused make one more batch, unless it makes one already. Does not wait for it."""
+        with self._ordering:
+            made = self.totals.batch + 1
+            if self._controls.paused and self._controls.until <= made and self.state != "stopped":
+                self._order(replace(self._controls, until=made + 1))
 
     def hold(self, held: bool) -> None:
         """Makes no batch behind the one under way, for others go first; or goes on. Does not wait for it."""
@@ -341,7 +361,7 @@ class SparkRun:
     @contextmanager
     def between_batches(self) -> Iterator[None]:
         """While this is held, no batch is taken in: what there is stays as it is."""
-        if self._taker == threading.get_ident():
+        if self.is_within:
             raise AuroraError(
                 "this cannot be done from the watch or a sink of the run itself: use another thread"
             )
@@ -439,7 +459,7 @@ class SparkRun:
     def _answer(self) -> int:
         """How many batches had been made when the source saw the last order; waits until it has."""
         # From within a batch there is no answer to wait for: it is the last one that was made.
-        while self._active() and self._taker != threading.get_ident():
+        while self._active() and not self.is_within:
             number, made = self._notes.last_answer()
             if number >= self._orders:
                 return made

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import Result, Stop, start_run
 from aurora.engine.statistics import BatchReport, Statistics
+from aurora.errors import AuroraError
 from aurora.history.home import Home
 from aurora.history.point_source import PointSource, reader_name
 from aurora.history.points import Points
@@ -65,6 +67,9 @@ class Deferred:
         )
         self.failed = threading.Event()
         self._clock, self._watch = clock, watch
+        self._pausing = threading.Lock()
+        # Whether it takes what comes while it is paused, and whether nothing more will come.
+        self._stepping = self._ending = False
         # Its trains gather for so many seconds before it makes a batch of them.
         self.gathering = 0.0
         # When the last batch ended, and how late its last row was, in seconds.
@@ -115,6 +120,54 @@ class Deferred:
         """From its next batch on its trains wait, or go on. Does not wait for the batch under way."""
         self._run.hold(held)
 
+    @property
+    def paused(self) -> bool:
+        return self._run.controls.paused
+
+    @property
+    def is_within(self) -> bool:
+        """Whether who asks is called by a batch of it."""
+        return self._run.is_within
+
+    def pause(self) -> None:
+        """Makes no batch behind the one under way, for nobody wants it to. Does not wait for it."""
+        self._pause(stepping=False)
+
+    def step(self) -> None:
+        """The same, but what comes to the arcs is taken, as far as `follow` is called."""
+        self._pause(stepping=True)
+
+    def _pause(self, stepping: bool) -> None:
+        with self._pausing:
+            # What is left is worked through, whatever was wanted before. Of its fault others hear.
+            if not self._ending:
+                self._stepping = stepping
+                with suppress(AuroraError):
+                    self._run.pause(wait=False)
+
+    def follow(self) -> None:
+        """If it is stepped and something waits, one more batch of it."""
+        with self._pausing:
+            if self._stepping and self.waiting():
+                self.gathering = 0.0
+                self._run.hold(False)
+                self._run.step_if_still()
+
+    def settle(self) -> None:
+        """Waits for the batch under way, if it may make no other."""
+        self._run.settle()
+
+    def resume(self) -> None:
+        with self._pausing:
+            self._resume()
+
+    def _resume(self) -> None:
+        self._stepping = False
+        self._run.hold(False)
+        if self.paused:
+            with suppress(AuroraError):
+                self._run.resume()
+
     def discarded(self) -> Mapping[str, Mapping[str, int]]:
         return self._run.totals.discarded
 
@@ -133,10 +186,20 @@ class Deferred:
             for name, source in self._sources.items()
         }
 
+    def waiting_before(self) -> dict[str, int]:
+        """The same for each of its boxes: what waits at the arcs that it reads."""
+        at = self.waiting_at()
+        return {
+            box.name: sum(at.get(stream, 0) for stream in {str(port) for port in box.inputs})
+            for box in self.network.boxes.values()
+        }
+
     def wait(self, stop: Stop | None = None) -> Result:
         """Until it has worked through points that have ended."""
         self.gathering = 0.0
-        self.hold(False)
+        with self._pausing:
+            self._ending = True
+            self._resume()
         return self._run.wait(stop)
 
     def stop(self) -> Result:

@@ -8,6 +8,7 @@ import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,13 @@ class Log:
         return (self.files() or [0])[0]
 
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Bytes on the disk, of all that lies in its folder: copies, what is written aside, and notes as well."""
         total = 0
-        for name in os.listdir(self.folder) if os.path.isdir(self.folder) else []:
-            try:
-                total += os.path.getsize(os.path.join(self.folder, name))
-            except FileNotFoundError:
-                continue
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                # What was there a moment ago may have been removed.
+                with suppress(FileNotFoundError):
+                    total += os.path.getsize(os.path.join(folder, name))
         return total
 
     def segments(self, start: int, stop: int, published: Published) -> list[tuple[str, Segment]]:
@@ -118,7 +119,8 @@ class Log:
                 with open(path, "rb") as file:
                     file.seek(seen)
                     lines = file.read(size - seen).splitlines()
-                segments.extend(Segment.from_json(json.loads(line)) for line in lines)
+                # A new list: another thread may look at the old one, or add the same to it.
+                segments = [*segments, *(Segment.from_json(json.loads(line)) for line in lines)]
                 self._known[first] = size, segments
         except FileNotFoundError:
             return []

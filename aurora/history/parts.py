@@ -62,7 +62,6 @@ class Turns:
         self._recent: deque[float] = deque(maxlen=USUAL)
         # How much of its good zone the urgent part uses up as a rule.
         self._pressed = 0.0
-        self.paused = False
 
     def note(self, report: BatchReport) -> None:
         """A batch of the urgent part is done: what is late at any of its ends, the arcs among them, is late at all."""
@@ -79,8 +78,8 @@ class Turns:
     def decide(self, main: SparkRun, deferred: Deferred) -> None:
         waiting = deferred.waiting()
         main.hold(waiting > (self._bound / 2 if main.controls.held else self._bound))
-        if self.paused:
-            deferred.hold(True)
+        if deferred.paused:
+            deferred.follow()
             return
         since = self._clock() - self._reported
         at_work = main.at_work
@@ -157,23 +156,26 @@ class Parts:
         return result if later is None else _merge_results(result, later, sum(self.waiting().values()))
 
     def pause(self) -> None:
-        if self._turns is not None and self.deferred is not None:
-            self._turns.paused = True
-            self.deferred.hold(True)
-        self.main.pause()
+        """Returns when all parts stand still; from within a batch of one of them, at once."""
+        self.main.pause(wait=False)
+        if self.deferred is not None:
+            self.deferred.pause()
+        if self.main.is_within or (self.deferred is not None and self.deferred.is_within):
+            return
+        self.main.settle()
+        if self.deferred is not None:
+            self.deferred.settle()
 
     def resume(self) -> None:
-        self._go_on()
         self.main.resume()
+        if self.deferred is not None:
+            self.deferred.resume()
 
     def step(self, batches: int) -> None:
-        self._go_on()
+        """So many batches of the urgent part; the other one takes what comes of them, and stands still again."""
         self.main.step(batches)
-
-    def _go_on(self) -> None:
-        if self._turns is not None and self.deferred is not None:
-            self._turns.paused = False
-            self.deferred.hold(False)
+        if self.deferred is not None:
+            self.deferred.step()
 
     def look(self, stream: str, after: int) -> tuple[pa.RecordBatch | None, int]:
         try:
@@ -206,6 +208,10 @@ class Parts:
         if self.deferred is None:
             return {}
         return {name.removeprefix(ARC): rows for name, rows in self.deferred.waiting_at().items()}
+
+    def waiting_before(self) -> dict[str, int]:
+        """The same for each box that reads such an arc."""
+        return {} if self.deferred is None else self.deferred.waiting_before()
 
 
 def _merge(seen: Statistics, later: Statistics) -> Statistics:

@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import copy
@@ -15,6 +16,7 @@ from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
+from aurora.history.ageing import Ageing, does_age
 from aurora.history.aligned import note_passed
 from aurora.history.home import Home, QueryNote
 from aurora.history.keeping import find_first, find_readers, remove_old
@@ -32,7 +34,14 @@ __all__ = ["Points", "find_start"]
 class Points:
     """Without a home there are none: nothing is kept."""
 
-    def __init__(self, network: Network, home: Home | None, sinks: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        network: Network,
+        home: Home | None,
+        sinks: Collection[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
         self._network = network
         self._home = home
         self.points: dict[str, Point] = dict(network.points) if home is not None else {}
@@ -44,6 +53,7 @@ class Points:
             name: KeyCount(log) for name, log in self._logs.items() if self.points[name].keep.latest
         }
         self._copying: threading.Thread | None = None
+        self._ageing: Ageing | None = None
         self._passing, self._passed = threading.Lock(), 0
         self._locks = {name: threading.Lock() for name in self.points}
         self.schemas: dict[str, Schema] = {
@@ -92,13 +102,27 @@ class Points:
         # Whoever holds it will be followed by another batch.
         if self._locks[name].acquire(blocking=False):
             try:
-                remove_old(self._logs[name], self.points[name])
+                remove_old(self._logs[name], self.points[name], self._clock())
                 due = self.points[name].keep.latest and is_due(self._logs[name])
             finally:
                 self._locks[name].release()
             if due and not (self._copying and self._copying.is_alive()):
                 self._copying = threading.Thread(target=self._copy, args=(name,), name="copy", daemon=True)
                 self._copying.start()
+
+    def begin_ageing(self) -> None:
+        """From now on what is too old by the clock is removed while nothing comes, too."""
+        self._ageing = Ageing(self.points.values(), self.remove_aged)
+
+    def remove_aged(self) -> None:
+        """Removes what has become too old since the last batch came."""
+        for name, point in self.points.items():
+            # Whoever holds it begins with what is there, and it is looked at again.
+            if does_age(point) and self._locks[name].acquire(blocking=False):
+                try:
+                    remove_old(self._logs[name], point, self._clock())
+                finally:
+                    self._locks[name].release()
 
     def _copy(self, name: str) -> None:
         """A copy of a view that keeps the latest rows, so that its log can be cut; the network goes on meanwhile."""
@@ -110,7 +134,9 @@ class Points:
             logging.getLogger("aurora").warning(f"view {name} cannot be copied: {fault}")
 
     def settle(self) -> None:
-        """Waits for what is under way in the home."""
+        """Ends what is under way in the home."""
+        if self._ageing is not None:
+            self._ageing.stop()
         if self._copying is not None:
             self._copying.join()
 

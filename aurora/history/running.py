@@ -142,6 +142,8 @@ def start(
         parts = adapting.begin(main, deferred)
         if home is not None:
             home.write_network(describe_arcs(network))
+        held.callback(points.settle)
+        points.begin_ageing()
         running = Running(network, parts, list(sinks), own, home, points, adapting, reads)
         if served is not None:
             running.metrics = served.url
@@ -305,7 +307,10 @@ class Running:
         self._parts.resume()
 
     def step(self, batches: int = 1) -> None:
-        """Makes this many more batches, as soon as there is input, and pauses again; pauses a running network first."""
+        """Makes this many more batches, as soon as there is input, and pauses again; pauses a running network first.
+
+        Of a network in two parts, the later one takes what comes of these batches, and pauses again, too.
+        """
         self._parts.step(batches)
 
     def set_train_length(self, rows: int | None) -> None:
@@ -321,8 +326,10 @@ class Running:
         return self._parts.statistics()
 
     def figures(self) -> Figures:
-        """What each box costs and gives, moving averages, and what belongs to no box."""
-        return self._adapting.figures(self.statistics().latency)
+        """What each box costs and gives, moving averages, what waits before it, and what belongs to no box."""
+        found, before = self._adapting.figures(self.statistics().latency), self._parts.waiting_before()
+        boxes = {name: replace(box, waiting=before.get(name, 0)) for name, box in found.boxes.items()}
+        return replace(found, boxes=boxes)
 
     @property
     def troubles(self) -> list[str]:
@@ -342,7 +349,7 @@ class Running:
         told = add_figures(told, self.figures(), self.troubles)
         told = add_sums(told, self._main.totals, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
-        return add_waiting(told, self._parts.waiting())
+        return add_waiting(told, self._parts.waiting(), self._parts.waiting_before())
 
     def peek(self, name: str, last: int = 10, where: str | None = None) -> pa.RecordBatch:
         """The last rows of a point or view that meet a condition, or the next tuples that pass on a stream."""

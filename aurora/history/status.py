@@ -83,12 +83,15 @@ def add_shedding(
     return {**told, "outputs": outputs}
 
 
-def add_waiting(told: dict[str, Any], waiting: Mapping[str, int]) -> dict[str, Any]:
-    """The same with the tuples that wait at arcs, by the stream."""
+def add_waiting(
+    told: dict[str, Any], waiting: Mapping[str, int], before: Mapping[str, int]
+) -> dict[str, Any]:
+    """The same with the tuples that wait at arcs, by the stream, and before boxes."""
     arcs = {
         name: {**arc, "waiting": arc["waiting"] + waiting.get(name, 0)} for name, arc in told["arcs"].items()
     }
-    return {**told, "arcs": arcs}
+    boxes = {name: {**box, "waiting": before.get(name, 0)} for name, box in told["boxes"].items()}
+    return {**told, "boxes": boxes, "arcs": arcs}
 
 
 def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> dict[str, Any]:
@@ -134,7 +137,6 @@ def _box(box: BoxFigures) -> dict[str, Any]:
         "selectivity": round(sum(box.selectivity.values()), 6),
         "ports": {port: round(share, 6) for port, share in box.selectivity.items()},
         "rate": round(box.rate, 1),
-        "waiting": box.waiting,
     }
 
 

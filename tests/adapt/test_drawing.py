@@ -4,7 +4,7 @@ from aurora import Network
 from aurora.adapt.drawing import describe_arcs, draw_figures
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
 from aurora.engine.statistics import Change, Statistics
-from aurora.history.status import add_figures, describe_run
+from aurora.history.status import add_figures, add_waiting, describe_run
 
 DRAWN = """\
 network border: running, 42 batches
@@ -44,6 +44,20 @@ def test_a_network_with_its_figures() -> None:
         describe_arcs(network), add_figures(told, figures, ["input r falls behind: 3 rows waiting"])
     )
     assert drawn + "\n" == DRAWN
+
+
+def test_what_waits_at_arcs_stands_at_the_box_that_it_waits_for() -> None:
+    network = Network("two")
+    rows = network.input("r", "a int").filter("a > 1", name="over")
+    network.output("now", rows.map({"a": "a"}, name="quick"))
+    network.output("later", rows["1"].union(rows["rest"], name="both"))
+    figures = Figures({name: BoxFigures(1e-6, {"1": 1.0, "rest": 0.0}, 1.0) for name in network.boxes})
+    told = describe_run(Statistics("running", 9), list(network.boxes), {"now": None, "later": None}, {}, {})
+    told = add_waiting(add_figures(told, figures, []), {"over.1": 1200, "over.rest": 3}, {"both": 1203})
+    assert [told["boxes"][name]["waiting"] for name in ("over", "quick", "both")] == [0, 0, 1203]
+    notes = {line.split()[1]: line for line in draw_figures(describe_arcs(network), told).splitlines()[4:7]}
+    assert "1,200 waiting at over.1, 3 waiting at over.rest, gives 1 at 1" in notes["both"]
+    assert "waiting" not in notes["quick"] + notes["over"]
 
 
 def test_a_network_that_has_not_run_yet() -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Running, Settings, run, start
+from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.spark.scratch import remove_scratch
 
 SCHEMA = "a int"
@@ -65,6 +66,18 @@ def test_leaving_the_block_stops_the_run_and_another_goes_on(spark: SparkSession
     assert batches[-1].end and sorted(set(found)) == list(range(12))
     with begin(12, found, settings) as running:
         assert running.state == "stopped" and running.wait().ended
+
+
+def test_a_run_that_was_killed_while_it_was_paused_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    found: list[int] = []
+    settings = Settings(batch=4, checkpoint=str(tmp_path))
+    with begin(12, found, settings) as running:
+        running.pause()
+    # This is what a kill leaves behind.
+    ControlNotes(str(tmp_path)).order(9, Controls(paused=True))
+    with begin(12, found, settings) as running:
+        assert running.state == "running" and running.wait().ended
+    assert sorted(set(found)) == list(range(12))
 
 
 def test_an_event_stops_a_run(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ As a script it runs the network in a folder, by the clock, until its input has e
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,14 @@ from aurora.engine.drops import WHOLE, Drop
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.projection import narrow_rows, project_inputs
+from aurora.engine.result import Result
 from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.engine.spark.session import SESSION
 from aurora.network.network import Output
 from tests.engine.processes import KILLS
+
+# By place and reason.
+Discarded = dict[str, Counter[str]]
 
 SCHEMA = Schema.parse("Sid int, Time int, Pos int")
 BATCH, RATE = 100, 150.0
@@ -69,7 +74,7 @@ def make_rows() -> pa.RecordBatch:
     )
 
 
-def main(folder: Path) -> None:
+def main(folder: Path) -> Result:
     """Sheds, defers and changes the order of its boxes by chance, whatever the load is."""
     chance = random.Random()
     sinks = {name: f"csv:{folder}/{name}.csv" for name in ("quick", "far", "late")}
@@ -86,7 +91,9 @@ def main(folder: Path) -> None:
     ):
         source = {"reports": Paced(Memory.of(SCHEMA, make_rows()), RATE)}
         settings = Settings(home=str(folder / "home"), partitions=2, batch=BATCH, batch_seconds=0.3)
-        assert run(from_text(NETWORK), source, sinks, settings).ended
+        result = run(from_text(NETWORK), source, sinks, settings)
+    assert result.ended
+    return result
 
 
 def read_offsets(checkpoint: Path) -> Iterator[dict[str, Any]]:
@@ -122,8 +129,8 @@ def repeat(
     return local
 
 
-def expected(folder: Path) -> dict[str, bytes]:
-    """The files of the outputs, by the logs of both parts."""
+def expected(folder: Path) -> tuple[dict[str, bytes], Discarded]:
+    """The files of the outputs, and what was left out on the way to them, by the logs of both parts."""
     split = split_network(from_text(NETWORK), ["quick", "far", "late"])
     assert isinstance(split, Split)
     ((name, arc),) = split.arcs.items()
@@ -141,7 +148,12 @@ def expected(folder: Path) -> dict[str, bytes]:
         schema = network.schema(network.outputs[output].port).arrow()
         rows = [to_csv(train.rows) for train in local.outputs[output]]
         found[output] = csv_header(schema) + b"".join(rows)
-    return found
+    discarded: Discarded = {}
+    for local in (urgent, later):
+        for place, counts in local.counts.items():
+            if counts.discarded:
+                discarded.setdefault(place, Counter()).update(counts.discarded)
+    return found, discarded
 
 
 if __name__ == "__main__":

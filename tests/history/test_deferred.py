@@ -1,15 +1,21 @@
 """A network in two parts: the outputs that may wait have the same rows as ever, whenever the run is stopped."""
 
+import threading
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from aurora import Memory, Settings, run, start
+from aurora import Memory, Running, Settings, run, start
 from aurora.errors import AuroraError
 from aurora.history import parts
+from aurora.history.deferred import Deferred
 from tests.adapt.test_deferral import make_network, make_rows
-from tests.history.attached import wait_until
+from tests.history.attached import PATIENCE, wait_until
+from tests.test_docs import call
+
+# Rows of an input that is not at its end before both parts work.
+LONG = 8000
 
 
 def source(part: str, count: int = 300) -> dict[str, Memory]:
@@ -58,20 +64,113 @@ def test_what_waits_is_durable_and_shown_and_comes_later(
 ) -> None:
     part, out = "two arcs of one box", tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(parts, "must_hold", lambda *_: True)
-        patch.setattr(parts, "IDLE", 1e6)
+        # It does not follow the steps of the other part.
+        patch.setattr(Deferred, "follow", lambda _: None)
         with start(make_network(part), source(part), sinks(out), settings(tmp_path)) as running:
-            running.pause()
-            wait_until(lambda: running._parts.deferred.held)  # type: ignore[union-attr]
             running.step(4)
             wait_until(lambda: running.statistics().batches >= 4)
-            wait_until(lambda: running._parts.deferred.held)  # type: ignore[union-attr]
+            running.pause()
             shown = running.status()
             assert shown["outputs"]["quick"]["rows"] > 0
             assert shown["outputs"].keys() == {"quick", "late"} and not shown["points"]
-            assert sum(running._parts.waiting().values()) > 0
+            waiting = running._parts.waiting()
+            assert waiting.keys() == {"over.1", "over.rest"} and all(waiting.values())
+            assert {name: shown["arcs"][name]["waiting"] for name in waiting} == waiting
+            assert {name: box["waiting"] for name, box in shown["boxes"].items()} == {
+                "over": 0, "crowd": 0, "last": sum(waiting.values())
+            }  # fmt: skip
+            assert (
+                f"{waiting['over.1']:,} waiting at over.1" in call(["explain", f"--home={tmp_path}/home"])[1]
+            )
     assert run(make_network(part), source(part), sinks(out), settings(tmp_path)).ended
     check_same(out, whole)
+
+
+@pytest.fixture
+def both_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the load is."""
+    monkeypatch.setattr(parts, "must_hold", lambda *_: False)
+    monkeypatch.setattr(parts, "find_gathering", lambda *_: 0.0)
+
+
+@pytest.mark.usefixtures("spark", "both_at_work")
+def test_a_pause_waits_for_both_parts(tmp_path: Path) -> None:
+    own: list[Running] = []
+    begun, paused, done = threading.Event(), threading.Event(), threading.Event()
+
+    def take(_: object) -> None:
+        if not begun.is_set():
+            begun.set()
+            wait_until(lambda: bool(own) and own[0].state == "paused")
+            own[0]._main.settle()
+            # The other part stands still: time to return too early.
+            paused.wait(0.5)
+            done.set()
+
+    chosen = {"quick": f"csv:{tmp_path}/quick.csv", "late": take}
+    with start(make_network("one arc"), source("one arc", LONG), chosen, settings(tmp_path)) as running:
+        own.append(running)
+        assert begun.wait(PATIENCE)
+        running.pause()
+        was_done = done.is_set()
+        paused.set()
+        assert was_done and stand_still(running)
+
+
+def test_a_step_leaves_both_parts_still(spark: SparkSession, tmp_path: Path) -> None:
+    part, out = "one arc", tmp_path / "out"
+    with start(make_network(part), source(part), sinks(out), settings(tmp_path)) as running:
+        running.pause()
+        for steps in (3, 1):
+            made = running.statistics().batches
+            running.step(steps)
+            wait_until(lambda: stand_still(running) and running._parts.waiting() == {"over.1": 0})
+            assert running.statistics().batches == made + steps and running.state == "paused"
+        assert running.status()["outputs"]["late"]["rows"] > 0, "it has followed"
+        running.resume()
+        assert running.wait().ended
+
+
+@pytest.mark.usefixtures("spark", "both_at_work")
+def test_a_part_is_paused_from_within_a_batch_of_the_other(tmp_path: Path) -> None:
+    """Neither waits for the other, which may wait for it."""
+    own: list[Running] = []
+    later, both = threading.Event(), threading.Barrier(2)
+    taken: list[int] = []
+    paused: list[bool] = []
+
+    def take_late(_: object) -> None:
+        later.set()
+        pause()
+
+    def take_quick(_: object) -> None:
+        taken.append(1)
+        # The first batch brings what the other part takes.
+        if len(taken) > 1:
+            assert later.wait(PATIENCE)
+            pause()
+
+    def pause() -> None:
+        if len(paused) < 2:
+            both.wait(PATIENCE)
+            own[0].pause()
+            paused.append(True)
+
+    chosen = {"quick": take_quick, "late": take_late}
+    one = start(make_network("one arc"), source("one arc", LONG), chosen, settings(tmp_path))
+    own.append(one)
+    with one:
+        wait_until(lambda: len(paused) == 2 and stand_still(one))
+
+
+def stand_still(running: Running) -> bool:
+    """Whether no part may make a batch, and none is under way."""
+    later = running._parts.deferred
+    assert later is not None
+    runs = (running._main, later._run)
+    for each in runs:
+        each.settle()
+    return not any(each.controls.allow(each.totals.batch + 1) for each in runs)
 
 
 def test_a_fault_behind_an_arc_is_the_networks(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """A network and its queries, killed at any moment and started again by the same command; and on a cluster."""
 
+import random
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +71,11 @@ class Command:
         return found
 
     def attach(self, name: str) -> None:
+        """A query of that kind, or of what stands before the hyphen."""
         self.until(lambda: bool(self.status()))
         sinks = {"out": f"csv:{self.folder}/{name}.csv"}
-        path = str(self.folder / f"{name}.yaml")
-        ask(self.home, "attach", text=QUERIES[name], path=path, sinks=sinks, name=None, since=None)
+        path, text = str(self.folder / f"{name}.yaml"), QUERIES[name.partition("-")[0]]
+        ask(self.home, "attach", text=text, path=path, sinks=sinks, name=name, since=None)
 
     def caught_up(self) -> bool:
         """Whether all that was written has passed, at the network and at its queries."""
@@ -85,7 +89,8 @@ class Command:
         passed = streams(COUNT)
         notes = {note.name: note for note in self.home.notes()}
         for name, note in notes.items():
-            assert read(self.folder / f"{name}.csv") == answers(query(name), note.starts, passed), name
+            kind = query(name.partition("-")[0])
+            assert read(self.folder / f"{name}.csv") == answers(kind, note.starts, passed), name
         crowds = passed["crowds"].rows
         whole = csv_header(crowds.schema) + to_csv(crowds)
         found = read(self.folder / "crowds.csv")
@@ -118,6 +123,67 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(spark: SparkSession, tm
         assert not running.wait().ended
     assert {note.name for note in command.home.notes()} == {"one", "pairs"}
     command.check()
+
+
+class Moves:
+    """What an operator does, one thing after the other, until the network is killed, whatever is under way then."""
+
+    def __init__(self, command: Command, chance: random.Random, number: int) -> None:
+        self.command = command
+        self.starts: dict[str, Any] = {}
+        first, second = f"one-{number}", f"pairs-{number}"
+        pausing = [("pause", {}), ("step", {"batches": 1}), ("resume", {})]
+        moves = [("attach", second), ("detach", first), *(pausing if chance.random() < 0.7 else pausing[:2])]
+        chance.shuffle(moves)
+        self.moves: list[tuple[str, Any]] = [("attach", first), *moves]
+        self.done: list[str] = []
+        self.thread = threading.Thread(target=self.play, daemon=True)
+        self.thread.start()
+
+    def play(self) -> None:
+        # When it is killed, there is no answer.
+        with suppress(AuroraError, OSError):
+            for move, what in self.moves:
+                if move == "attach":
+                    self.command.attach(what)
+                    self.starts |= {note.name: note.starts for note in self.command.home.notes()}
+                elif move == "detach":
+                    ask(self.command.home, "detach", name=what)
+                else:
+                    ask(self.command.home, move, **what)
+                self.done.append(move)
+
+
+def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    """At random moments, paused or not; a query that was detached has a part of its answers."""
+    chance, command = random.Random(KILLS), Command(tmp_path)
+    starts: dict[str, Any] = {}
+    for number in range(KILLS):
+        made = committed(command.home.checkpoint)
+        command.grow((number + 1) * COUNT // (KILLS + 1))
+        process = command.start()
+        if number == 0:
+            command.attach("pairs")
+        command.until(lambda made=made: committed(command.home.checkpoint) > made)  # type: ignore[misc]
+        moves = Moves(command, chance, number)
+        command.until(lambda moves=moves: bool(moves.done))  # type: ignore[misc]
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(4 * chance.random())
+        command.kill()
+        moves.thread.join()
+        starts |= moves.starts
+    with start_here(command.arguments) as running:
+        assert running.state == "running", "a pause ends with the run"
+        command.grow(COUNT)
+        command.until(command.caught_up)
+        ask(command.home, "stop")
+        assert not running.wait().ended
+    command.check()
+    attached = {note.name for note in command.home.notes()}
+    assert "pairs" in attached and len(starts) > KILLS
+    for name in starts.keys() - attached:
+        found = read(tmp_path / f"{name}.csv")
+        assert answers(query(name.partition("-")[0]), starts[name], streams(COUNT)).startswith(found), name
 
 
 @pytest.mark.thorough

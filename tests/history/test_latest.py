@@ -85,7 +85,11 @@ def test_what_a_copy_holds_need_not_stay_in_the_log(tmp_path: Path, monkeypatch:
         written.add([(number % 2, "a", number)])
     counted = latest.KeyCount(written.log)
     assert latest.is_due(written.log) and counted.count() == 2
+    before = written.log.size()
     upto = latest.write_copy(written.log, POINT, SCHEMA)
+    (copied,) = tmp_path.rglob("latest-*")
+    copy = sum(path.stat().st_size for path in copied.iterdir())
+    assert written.log.size() == before + copy > before, "the copy is on the disk, too"
     assert upto == 6 and not latest.is_due(written.log)
     assert remove_old(written.log, POINT) == 5
     assert written.log.files() == [5] and written.read() == written.table()

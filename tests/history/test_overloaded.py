@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from aurora.engine.drops import SHED
 from tests.engine.processes import KILLS, committed, kill, wait_for
 from tests.history.overloaded import expected, main
 
@@ -30,7 +31,11 @@ def test_what_is_shed_is_shed_again_and_nothing_else_is_lost(spark: SparkSession
         assert process.poll() is None, "the input is too short for so many kills"
         kill(process)
         reached = max(reached, committed(tmp_path / "home" / "checkpoint"))
-    main(tmp_path)
-    for name, content in expected(tmp_path).items():
+    result = main(tmp_path)
+    files, discarded = expected(tmp_path)
+    # A batch that was run again is counted once, with all that it has shed.
+    assert result.totals.discarded == discarded
+    assert sum(reasons[SHED] for reasons in discarded.values()) > 10
+    for name, content in files.items():
         assert (tmp_path / f"{name}.csv").read_bytes() == content, name
         assert content.count(b"\n") > 10

@@ -1,17 +1,19 @@
 """The points of a network in its home: their logs, who reads them, and where a query begins."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aurora import AuroraError, from_text
+from aurora.history import ageing
 from aurora.history.home import Home, QueryNote
 from aurora.history.keeping import remove_old
 from aurora.history.last_status import last_status
 from aurora.history.points import Points, find_start
-from tests.history.attached import BORDER, border, streams
+from tests.history.attached import BORDER, border, streams, wait_until
 
 COUNT = 120
 
@@ -167,3 +169,66 @@ def test_the_end_is_told_to_all_points(home: Home) -> None:
     assert not any(published.ended for published in points.published().values())
     points.end()
     assert all(published.ended for published in points.published().values())
+
+
+def aged(home: Home, keep: str) -> tuple[Points, list[float]]:
+    """A point through which a batch came each second, up to 40; and the clock."""
+    text = BORDER.replace("near: {from: over.rest, keep: 25}", f"near: {{from: over.rest, {keep}}}")
+    now = [0.0]
+    points = Points(from_text(text), home, clock=lambda: now[0])
+    sink, train = points.sinks()["near"], streams(COUNT)["near"]
+    note = sink.open(None)
+    for second in range(41):
+        now[0] = float(second)
+        part = train.slice(second, 1)
+        note = sink.deliver(0, part.rows, part.arrived * 0 + 1000 * second, note, part.keys[0])
+        sink.publish(note)
+    return points, now
+
+
+def test_what_grows_too_old_goes_while_nothing_comes(home: Home) -> None:
+    points, now = aged(home, "keep: 20s")
+    assert 15 <= points.log("near").first() <= 20
+    now[0] = 50.0
+    assert points.log("near").first() <= 20, "nothing looks by itself"
+    points.remove_aged()
+    assert 25 <= points.log("near").first() <= 30
+    points.register("near", "slow/0", 32)
+    now[0] = 1000.0
+    points.remove_aged()
+    assert 30 <= points.log("near").first() <= 32, "a query may ask for it"
+    points.remove_reader("slow")
+    with points.held():
+        points.remove_aged()
+        assert points.log("near").first() <= 32, "a query begins"
+    points.remove_aged()
+    assert len(points.log("near").files()) == 1, "the file that the next tuples go to stays"
+
+
+def test_what_is_kept_by_a_field_grows_no_older_while_nothing_comes(home: Home) -> None:
+    points, now = aged(home, "keep: 6, on: Time")
+    before = points.log("near").files()
+    now[0] = 1e6
+    points.remove_aged()
+    assert points.log("near").files() == before and len(before) > 1
+
+
+def test_a_thread_looks_by_the_clock_until_the_run_closes(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ageing, "LEAST", 0.001)
+    monkeypatch.setattr(ageing, "MOST", 0.001)
+    points, now = aged(home, "keep: 20s")
+    points.begin_ageing()
+    now[0] = 1000.0
+    wait_until(lambda: len(points.log("near").files()) == 1)
+    points.settle()
+    assert "ageing" not in {thread.name for thread in threading.enumerate()}
+    points.settle()
+
+
+def test_no_thread_looks_where_nothing_grows_old(home: Home) -> None:
+    points = Points(border(), home)
+    points.begin_ageing()
+    assert "ageing" not in {thread.name for thread in threading.enumerate()}
+    points.settle()

@@ -33,6 +33,11 @@ class Later:
     rows: int = 100
     held: bool = False
     gathering: float = 0.0
+    paused: bool = False
+    followed: int = 0
+
+    def follow(self) -> None:
+        self.followed += 1
 
     def waiting(self) -> int:
         return self.rows
@@ -113,8 +118,10 @@ def test_full_arcs_and_a_pause_come_first(scene: Scene) -> None:
     assert not scene.is_held() and not scene.main.controls.held
     scene.later.rows = 33 * LONGEST
     assert not scene.is_held() and scene.main.controls.held
-    scene.turns.paused = True
-    assert scene.is_held()
+    scene.later.paused = True
+    assert not scene.is_held() and scene.main.controls.held and scene.later.followed == 1
+    scene.later.rows = 15 * LONGEST
+    assert not scene.is_held() and not scene.main.controls.held, "a step of the urgent part goes on"
 
 
 def test_what_falls_behind_holds_it_until_the_later_part_loses_as_much(scene: Scene) -> None:
