@@ -82,6 +82,7 @@ BOXES = (
     "aggregate",
     "asof",
     "bsort",
+    "explode",
     "filter",
     "gather",
     "join",
