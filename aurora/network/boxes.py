@@ -75,8 +75,15 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
             known = ", ".join(sorted(needed | allowed))
             raise AuroraError(f"{where}: {_a(kinds[0])} has no '{key}'{near}; it has {known}")
     if missing:
-        raise AuroraError(f"{where}: {_a(kinds[0])} needs '{missing[0]}'")
+        raise AuroraError(f"{where}: {_a(kinds[0])} needs '{missing[0]}'{_form(missing[0], kinds[0])}")
     return kinds[0]
+
+
+def _form(key: str, kind: str) -> str:
+    """How an order is written; what other keys take is said where they are read."""
+    if key == "order":
+        return "; write order: {on: Field}" if kind == "wait" else "; write order: {on: Field, clock: stream}"
+    return ""
 
 
 def _a(kind: str) -> str:
