@@ -12,6 +12,7 @@ from tests.algebra.naive_boxes import (
     SET,
     AsOfSum,
     ExplodedSum,
+    Fits,
     GatherValue,
     KeptTuples,
     PulledSum,
@@ -29,6 +30,17 @@ from tests.spec.windows import Aggregate as NaiveAggregate
 __all__ = ["Source", "add", "add_clocked"]
 
 Source = tuple[str, str]
+
+
+# With a key, with more, and without one.
+PREDICATES: list[tuple[str, Fits]] = [
+    ("left.g = right.g", nothing_missing),
+    (
+        "left.g = right.g AND right.v >= left.v",
+        lambda one, other: nothing_missing(one, other) and other["v"] >= one["v"],
+    ),
+    ("right.v >= left.v", lambda one, other: other["v"] >= one["v"]),
+]
 
 
 def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -> tuple[Any, Clocks]:
@@ -96,13 +108,12 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
             between = ["left.T", f"left.T + {reach}" if reach else "left.T"]
             outer = draw(st.booleans())
             word = {"outer": "left"} if outer else {}
-            found = stream.resample(
-                other, {"s": text}, match="left.g = right.g", between=between, **two, **word
-            )
+            match, fits = draw(st.sampled_from(PREDICATES))
+            found = stream.resample(other, {"s": text}, match=match, between=between, **two, **word)
             found.map({**SAME, "v": "coalesce(s, 0)"}, name=name)
             # With `outer` also tuples come out whose upper bound lies before the lower one: nothing is known of it.
             known = None if reach or outer else min
-            return GatherValue(ALL[text], reach, outer), Clocks(sources, known)
+            return GatherValue(ALL[text], fits, reach, outer), Clocks(sources, known)
         case "kept":
             for_good = draw(st.booleans())
             keep = {"left": f"T + {size}", "right": "all" if for_good else f"T + {size}"}
@@ -187,13 +198,13 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             return joins.OuterJoin(nothing_missing, size, left, plain_loose, sides)
         case "asof":
             word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
+            text, fits = draw(st.sampled_from(PREDICATES))
             broadcast = draw(st.booleans())
-            latest = stream.join(
-                other, "left.g = right.g", asof=True, broadcast=broadcast, name=f"{name}x", **word
-            )
+            latest = stream.join(other, text, asof=True, broadcast=broadcast, name=f"{name}x", **word)
             latest.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(v_right, 0)"}, name=name)
-            sides = joins.Sides(([*SAME], [*SAME]), (("g", "g"),), (0,) if word else (), "anti" in word)
-            return AsOfSum(nothing_missing, sides)
+            equal = (("g", "g"),) if "left.g" in text else ()
+            sides = joins.Sides(([*SAME], [*SAME]), equal, (0,) if word else (), "anti" in word)
+            return AsOfSum(fits, sides)
         case "pull":
             word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
             held = network.table(f"{name}set", "g int, w int")

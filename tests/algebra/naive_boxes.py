@@ -1,5 +1,6 @@
 """Naive boxes that give g, T and v again, as the boxes of a drawn network do."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ __all__ = [
     "SET",
     "AsOfSum",
     "ExplodedSum",
+    "Fits",
     "GatherValue",
     "KeptTuples",
     "PulledSum",
@@ -26,6 +28,8 @@ __all__ = [
 # Every box gives these fields again, so that any box can stand behind any other.
 SAME = {"g": "g", "T": "T", "v": "v"}
 Row = dict[str, Any]
+# Whether a left and a right tuple belong together.
+Fits = Callable[[Row, Row], bool]
 
 
 def value(compute: Compute) -> squal.Functions:
@@ -93,8 +97,8 @@ class ExplodedSum(squal.Explode):
 class GatherValue(clocks.Gather):
     """Bounds at T and so much behind it; the left tuple gets what is computed of the right ones, or 0."""
 
-    def __init__(self, compute: Compute, reach: int, outer: bool) -> None:
-        super().__init__(value(compute), nothing_missing, {"v": 0} if outer else None)
+    def __init__(self, compute: Compute, fits: Fits, reach: int, outer: bool) -> None:
+        super().__init__(value(compute), fits, {"v": 0} if outer else None)
         self.reach_of_one = reach
 
     def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
