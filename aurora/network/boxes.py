@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.bsort import BSort
 from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
-from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import GROUP, STREAM
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union

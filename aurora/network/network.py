@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from aurora.algebra.operator import Operator
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.order import GROUP, STREAM, Clock
 from aurora.algebra.ordering.values import comparable
 from aurora.algebra.tuples.schema import Schema
