@@ -34,6 +34,7 @@ LONGEST = (
     "tests/test_sources_docs.py",
     "tests/engine/test_java.py",
     "tests/nexmark/test_compare.py",
+    "tests/nexmark/test_printed.py",
     "tests/algebra/test_window_functions.py",
 )
 RANKS = {file: rank for rank, file in enumerate(LONGEST)}

@@ -79,23 +79,25 @@ def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
         assert not re.search(r"^\s*(?:import|from) pyspark", path.read_text(), re.MULTILINE), path
 
 
+# The modules of `aurora.algebra` that are boxes, and those with other forms of some of them.
 BOXES = (
     "aggregate",
-    "asof",
     "bsort",
+    "explode",
     "filter",
-    "gather",
     "join",
-    "kept_join",
-    "lookup",
     "map",
     "resample",
-    "running",
-    "sessions",
     "top",
     "union",
     "user",
     "wait",
+    "variants.asof",
+    "variants.gather",
+    "variants.kept_join",
+    "variants.lookup",
+    "variants.running",
+    "variants.sessions",
 )
 # Where boxes are made, and where those that Spark has columns for are translated.
 KNOW_BOXES = {
@@ -105,6 +107,13 @@ KNOW_BOXES = {
     "network/relations.py",
     "engine/columns.py",
 }
+
+
+def test_the_boxes_are_seen_at_a_glance() -> None:
+    """What lies in the folder of the algebra itself is a box; all else lies in folders there."""
+    for folder, prefix in ((ROOT / "algebra", ""), (ROOT / "algebra" / "variants", "variants.")):
+        found = {f"{prefix}{path.stem}" for path in folder.glob("*.py")} - {f"{prefix}__init__"}
+        assert found == {name for name in BOXES if name.rpartition(".")[0] == prefix.rstrip(".")}
 
 
 @pytest.mark.parametrize("room", ["network", "engine"])
@@ -121,7 +130,9 @@ def test_boxes_are_known_by_what_they_say(room: str) -> None:
 OPERATORS = {
     node.name
     for name in BOXES
-    for node in ast.parse((ROOT / "algebra" / f"{name}.py").read_text(encoding="utf-8")).body
+    for node in ast.parse(
+        (ROOT / "algebra" / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
+    ).body
     if isinstance(node, ast.ClassDef)
 }
 

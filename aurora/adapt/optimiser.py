@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from aurora.adapt.averages import Sums
 from aurora.adapt.figures import BoxFigures
 from aurora.adapt.rules import RULES, Proposal
-from aurora.algebra.moving import Chain, arrange_chain
+from aurora.algebra.box.moving import Chain, arrange_chain
 from aurora.engine.controls import Rewrites
 from aurora.engine.plan import Plan
 from aurora.engine.rewriting import find_chains, is_pinned

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aurora.adapt.figures import BoxFigures
-from aurora.algebra.moving import Chain, Link
+from aurora.algebra.box.moving import Chain, Link
 
 __all__ = ["RULES", "Proposal", "Rule", "combine_boxes", "expected_cost", "reorder_boxes"]
 

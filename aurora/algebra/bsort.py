@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs, merge, needs_of_order
-from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs, merge, needs_of_order
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import out_of_order, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.progress import Progress

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs, merge, needs_of_text
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs, merge, needs_of_text
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.lists import list_lengths

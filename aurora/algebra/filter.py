@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.choice import Choice
+from aurora.algebra.box.choice import Choice
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs, merge, needs_of_text
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.expressions import Expression
 from aurora.algebra.expressions.tree import Node
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs, merge, needs_of_text
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema

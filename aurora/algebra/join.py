@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs, merge, needs_of_order
+from aurora.algebra.box.operator import Keeps, Partition, Traits
+from aurora.algebra.box.unmatched import PAIRS_ONLY, SIDES, Unmatched
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs, merge, needs_of_order
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, read_bounds, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import (
@@ -30,7 +31,6 @@ from aurora.algebra.state.runs import ByLookup
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train
-from aurora.algebra.unmatched import PAIRS_ONLY, SIDES, Unmatched
 
 __all__ = ["Join"]
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs, merge, needs_of_text
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.expressions import ARRIVED, Expression
-from aurora.algebra.needs import Needs, merge, needs_of_text
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema

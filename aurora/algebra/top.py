@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.aggregate import Aggregate
+from aurora.algebra.box.needs import Needs, merge, needs_of_text
 from aurora.algebra.expressions import SortKey
-from aurora.algebra.needs import Needs, merge, needs_of_text
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import from_values, order_codes

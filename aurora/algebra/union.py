@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs
-from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema

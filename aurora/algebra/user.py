@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from aurora.algebra.choice import Choice
-from aurora.algebra.declared import as_declared
+from aurora.algebra.box.choice import Choice
+from aurora.algebra.box.declared import as_declared
+from aurora.algebra.box.keeps import Declared, check_reads, declare, keeps_declared
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.expressions.tree import Field, Node
-from aurora.algebra.keeps import Declared, check_reads, declare, keeps_declared
-from aurora.algebra.needs import Needs
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs

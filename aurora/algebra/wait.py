@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs, merge, needs_of_order
-from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs, merge, needs_of_order
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.progress import Progress

@@ -9,10 +9,10 @@ from pyspark.sql.functions import broadcast, coalesce, col, expr, lit
 
 from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
-from aurora.algebra.lookup import Lookup
 from aurora.algebra.map import Map
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.union import Union
+from aurora.algebra.variants.lookup import Lookup
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Network, Port
 

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.moving import Chain, Link
-from aurora.algebra.needs import Needs
-from aurora.algebra.operator import Keeps, Operator, Partition, Traits
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.moving import Chain, Link
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.operator import Keeps, Operator, Partition, Traits
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.state.turn import PartDone, Turn
 from aurora.algebra.tuples.schema import Schema

@@ -1,6 +1,6 @@
 """Projections where tuples go into a state: fields that nobody behind looks at do not travel, and are not kept."""
 
-from aurora.algebra.needs import Needs, merge
+from aurora.algebra.box.needs import Needs, merge
 from aurora.algebra.tuples.types import quoted
 from aurora.engine.projection import find_needs
 from aurora.network.boxes import with_references

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from aurora.algebra.operator import Operator
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.fingerprint import describe

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from aurora.algebra.needs import Needs, merge
+from aurora.algebra.box.needs import Needs, merge
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct
 from aurora.network.network import Network, Port

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from aurora.algebra.moving import Chain, Link, arrange_chain
+from aurora.algebra.box.moving import Chain, Link, arrange_chain
 from aurora.engine.combined import Combined
 from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.plan import Entry, Plan, Stage

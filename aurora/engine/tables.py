@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from aurora.algebra.operator import Traits
-from aurora.algebra.pulled import Pulled
+from aurora.algebra.box.operator import Traits
+from aurora.algebra.box.pulled import Pulled
 from aurora.engine.sources.keyed import KeyedSet
 from aurora.errors import AuroraError
 

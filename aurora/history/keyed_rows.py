@@ -53,14 +53,14 @@ class StoredSet:
 
     def fetch(self, keys: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
         """The rows whose keys hash like one of these, in their order."""
-        files = _opened(self.path, len(self.starts))
+        files = _open_files(self.path, len(self.starts))
         wanted = np.unique(hash_rows(list(keys.columns), keys.num_rows))
         found = [start + run.find(wanted) for start, run in zip(self.starts, files.runs, strict=True)]
         places = np.sort(np.concatenate([np.empty(0, np.int64), *found]))
         return files.take(places, self.group), places
 
     def read(self) -> pa.RecordBatch:
-        files = _opened(self.path, len(self.starts))
+        files = _open_files(self.path, len(self.starts))
         return pa.concat_batches([files.none, *files.batches])
 
 
@@ -96,7 +96,7 @@ class _Files:
 
 
 @lru_cache(maxsize=OPEN)
-def _opened(path: str, runs: int) -> _Files:
+def _open_files(path: str, runs: int) -> _Files:
     """A folder never changes under its name, so what is open may be used again."""
     try:
         file = pa.ipc.open_file(pa.memory_map(os.path.join(path, ROWS)))

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.bsort import BSort
 from aurora.algebra.explode import Explode
 from aurora.algebra.filter import Filter
 from aurora.algebra.map import Map
-from aurora.algebra.operator import Operator
 from aurora.algebra.ordering.order import GROUP, STREAM
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
@@ -75,8 +75,15 @@ def kind_of(spec: Mapping[str, Any], where: str) -> str:
             known = ", ".join(sorted(needed | allowed))
             raise AuroraError(f"{where}: {_a(kinds[0])} has no '{key}'{near}; it has {known}")
     if missing:
-        raise AuroraError(f"{where}: {_a(kinds[0])} needs '{missing[0]}'")
+        raise AuroraError(f"{where}: {_a(kinds[0])} needs '{missing[0]}'{_form(missing[0], kinds[0])}")
     return kinds[0]
+
+
+def _form(key: str, kind: str) -> str:
+    """How an order is written; what other keys take is said where they are read."""
+    if key == "order":
+        return "; write order: {on: Field}" if kind == "wait" else "; write order: {on: Field, clock: stream}"
+    return ""
 
 
 def _a(kind: str) -> str:

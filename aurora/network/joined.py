@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aurora.algebra.asof import AsOf
-from aurora.algebra.gather import Gather
+from aurora.algebra.box.operator import Operator
+from aurora.algebra.box.unmatched import SIDES, Unmatched
 from aurora.algebra.join import Join
-from aurora.algebra.kept_join import KeptJoin
-from aurora.algebra.lookup import Lookup
-from aurora.algebra.operator import Operator
 from aurora.algebra.resample import Resample
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.unmatched import SIDES, Unmatched
+from aurora.algebra.variants.asof import AsOf
+from aurora.algebra.variants.gather import Gather
+from aurora.algebra.variants.kept_join import KeptJoin
+from aurora.algebra.variants.lookup import Lookup
 from aurora.algebra.wait import Wait
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError

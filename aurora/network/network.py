@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from aurora.algebra.operator import Operator
-from aurora.algebra.ordering.order import Clock
+from aurora.algebra.box.operator import Operator
+from aurora.algebra.ordering.order import GROUP, STREAM, Clock
 from aurora.algebra.ordering.values import comparable
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
@@ -182,7 +182,7 @@ class Network:
             schemas.append(self.schema(port))
             static.append(port.box in self.inputs and self.inputs[port.box].static)
         named = {
-            reference: str(self.find(reference, f"{where}, clock"))
+            reference: str(self.find(reference, f"{where}, clock", words=(GROUP, STREAM)))
             for reference in clock_references(spec, where)
         }
         described = with_clocks(with_references(spec, [str(port) for port in ports]), named)
@@ -389,8 +389,11 @@ class Network:
             return self.boxes[port.box].operator.outputs[port.port]
         return self.inputs[port.box].schema
 
-    def find(self, reference: str, where: str) -> Port:
-        """`name`, `box.port`; inside a group also without the group's name, and `.name` for one outside of it."""
+    def find(self, reference: str, where: str, words: tuple[str, ...] = ()) -> Port:
+        """`name`, `box.port`; inside a group also without the group's name, and `.name` for one outside of it.
+
+        `words` could have stood there, too: one that is misspelt is suggested.
+        """
         prefixes = ["" if reference.startswith(".") else self._prefix]
         reference = reference.removeprefix(".")
         while prefixes[-1]:
@@ -408,7 +411,7 @@ class Network:
                     return Port(box, port)
                 raise AuroraError(f"{where}: box {box} has no port {port}; ports are {', '.join(ports)}")
         known = [*self.inputs, *self.boxes]
-        near = did_you_mean(reference, known)
+        near = did_you_mean(reference, [*known, *words])
         raise AuroraError(
             f"{where}: no input or box is called {reference}{near}; the inputs and boxes are {', '.join(known)}"
         )

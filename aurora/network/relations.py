@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from aurora.algebra.operator import Operator
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.user import UserBox

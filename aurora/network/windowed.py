@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any
 
 from aurora.algebra.aggregate import Aggregate
-from aurora.algebra.operator import Operator
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.order import ARRIVAL
-from aurora.algebra.running import Running
-from aurora.algebra.sessions import Sessions
 from aurora.algebra.top import Top
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.variants.running import Running
+from aurora.algebra.variants.sessions import Sessions
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, duration, is_span

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Network
-from aurora.algebra.asof import AsOf
+from aurora.algebra.box.unmatched import Unmatched
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.unmatched import Unmatched
+from aurora.algebra.variants.asof import AsOf
 from tests.algebra.harness import Arrival, batch, check_agreement, plain, rows_kept, run_kernel
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, reals

@@ -350,6 +350,35 @@ def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordere
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
+def test_functions_of_no_right_tuples() -> None:
+    """As SQL has them: a count is 0, a list is empty, and all else null."""
+    network, left, right, order = two_sides(True, 0)
+    texts = {
+        "rows": "count(*)",
+        "values": "count(v)",
+        "different": "count(DISTINCT v)",
+        "about": "approx_count_distinct(v)",
+        "some": "count_if(v > 2)",
+        "list": "collect_list(v)",
+        "set": "collect_set(v)",
+        "size": "size(collect_set(v))",
+        **{name: f"{name}(v)" for name in ("sum", "avg", "min", "first", "median", "stddev", "mode")},
+        "by": "min_by(v, T)",
+    }
+    bounds = {"match": "left.g = right.g", "between": ["left.T", "left.U"], "outer": "left"}
+    found = left.resample(right, texts, left_order=order, right_order=order, name="gather", **bounds)
+    network.output("found", found)
+    rows: list[Arrival] = [
+        (0, {"g": 1, "T": 1, "U": 3, "v": 0}),
+        (1, {"g": 2, "T": 2, "U": 2, "v": 5}),
+        (0, {"g": 2, "T": 2, "U": 3, "v": 0}),
+    ]
+    (none, one) = run_network(network, rows, 10).rows("found")
+    assert [name for name in texts if none[name] is not None] == [*texts][:8]
+    assert [none[name] for name in texts][:8] == [0, 0, 0, 0, 0, [], [], 0]
+    assert [one[name] for name in texts][:8] == [1, 1, 1, 1, 1, [5], [5], 1]
+
+
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_rows_of_one_bound_stay_in_order_when_they_are_spread_anew(buckets: int) -> None:
     """By the left's first field, whatever another key makes of them behind it."""

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.join import Join
-from aurora.algebra.lookup import Lookup
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.variants.lookup import Lookup
 from tests.algebra.harness import Arrival, batch, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal

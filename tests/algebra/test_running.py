@@ -13,8 +13,8 @@ from aurora import AuroraError, Network, WindowFunction, from_text
 from aurora.algebra.expressions import parse_aggregates
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.ordering.progress import Progress
-from aurora.algebra.running import Running
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.variants.running import Running
 from aurora.algebra.windows.functions import scans
 from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
 from tests.algebra.running import run_network

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.algebra.box.unmatched import Unmatched
 from aurora.algebra.expressions import Expression
 from aurora.algebra.join import Join
-from aurora.algebra.lookup import Lookup
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.ordering.pairs import equal_fields
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.unmatched import Unmatched
+from aurora.algebra.variants.lookup import Lookup
 from tests.algebra.harness import Arrival, batch, check_agreement, rows_kept, run_kernel
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import joins, squal

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from aurora import Network, Train, Turn, caused, from_text
-from aurora.algebra.moving import Chain
+from aurora.algebra.box.moving import Chain
 from aurora.engine.plan import plan_network
 from aurora.engine.rewriting import find_chains
 

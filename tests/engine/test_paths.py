@@ -8,7 +8,7 @@ import pytest
 
 from aurora import AuroraError, Cursor, Paced, Piece, Settings, TextSink, read_network
 from aurora.engine.binding import Bound
-from tests.engine.without_spark import BASE, ZONED, files
+from tests.engine.without_spark import BASE, ZONED, base, files, run_here
 
 ROWS = "Sid,Time,Pos\n1,1,34\n"
 
@@ -100,12 +100,20 @@ def test_tables_networks_rejects_and_checkpoints_count_too(desk: Path) -> None:
     assert files(desk) == before
 
 
-def test_what_is_apart_is_allowed(desk: Path) -> None:
-    bind("csv:same.csv", {"far": "csv:out/far.csv", "near": "csv:out/near.csv"})
-    elsewhere = Settings(rejects="csv:bad.csv")
-    bind("csv:in", {"far": "csv:in/far"}, elsewhere)
-    bind("csv:in/*.csv", {"far": "json:in/far.jsonl"}, elsewhere)
-    bind("csv:same.csv", {"far": "console", "near": "console"})
+def test_what_is_apart_is_allowed(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_here(base(), {"r": "csv:same.csv"}, {"far": "csv:out/far.csv", "near": "csv:out/near.csv"})
+    assert [(desk / "out" / f"{name}.csv").read_text() for name in ("far", "near")] == [
+        ROWS,
+        "Sid,Time,Pos\n",
+    ]
+    elsewhere = Settings(rejects="csv:bad.csv", partitions=1)
+    run_here(base(), {"r": "csv:in"}, {"far": "csv:in/far"}, elsewhere)
+    assert [part.read_text() for part in (desk / "in" / "far").glob("*.csv")] == [ROWS]
+    run_here(base(), {"r": "csv:in/*.csv"}, {"far": "json:in/far.jsonl"}, elsewhere)
+    assert (desk / "in" / "far.jsonl").read_text() == '{"Sid": 1, "Time": 1, "Pos": 34}\n'
+    run_here(base(), {"r": "csv:same.csv"}, {"far": "console", "near": "console"})
+    assert capsys.readouterr().out.count("34") == 1
+    assert (desk / "same.csv").read_text() == (desk / "in" / "a.csv").read_text() == ROWS
 
 
 def test_files_are_shared_on_purpose_alone(desk: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Controls, Network
-from aurora.algebra.moving import arrange_chain
+from aurora.algebra.box.moving import arrange_chain
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.drops import Drop

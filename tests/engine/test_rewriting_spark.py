@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Memory, Network, Settings, start
-from aurora.algebra.moving import arrange_chain
+from aurora.algebra.box.moving import arrange_chain
 from aurora.engine.controls import Rewrites
 from aurora.engine.narrowing import insert_projections
 from aurora.engine.plan import plan_network

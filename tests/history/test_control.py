@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import struct
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,12 +106,35 @@ def test_a_network_that_is_starting_is_told_as_such(tmp_path: Path) -> None:
         ask(home, "pause")
 
 
-def test_another_user_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(tmp_path, status=lambda _: "well") as home:
-        monkeypatch.setattr(control, "_is_owner", lambda connection: False)
-        with pytest.raises(AuroraError, match="this network belongs to another user"):
-            ask(home, "status")
-    assert os.getuid() >= 0
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who calls")
+@pytest.mark.parametrize(("caller", "answered"), [(1000, True), (0, True), (1001, False)])
+def test_another_user_is_turned_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caller: int, answered: bool
+) -> None:
+    """The owner and root are answered; for another user no command is called."""
+    called = []
+    monkeypatch.setattr(control.os, "getuid", lambda: 1000)
+    monkeypatch.setattr(
+        socket.socket, "getsockopt", lambda *_: struct.pack("3i", os.getpid(), caller, caller), raising=False
+    )
+    with serving(tmp_path, status=lambda _: called.append(caller) or "well") as home:
+        if answered:
+            assert ask(home, "status") == "well"
+        else:
+            with pytest.raises(AuroraError, match=r"^this network belongs to another user$"):
+                ask(home, "status")
+    assert called == [caller] * answered
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who calls")
+def test_the_system_tells_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real credentials of a socket: nobody but its user, and root, is the owner."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        assert control._is_owner(ours)
+        another = os.getuid() + 1
+        monkeypatch.setattr(control.os, "getuid", lambda: another)
+        assert control._is_owner(ours) == (os.geteuid() == 0)
 
 
 def test_an_answer_under_way_leaves_before_the_end(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The home of a network: a folder that one run holds, and the notes of its queries."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,11 @@ def test_a_query_has_a_name_that_can_be_a_folder(name: str) -> None:
         check_name(name)
 
 
-def test_names_of_queries() -> None:
-    for name in ("near", "near-1.2_x", "über", "near.partial"):
-        check_name(name)
+@pytest.mark.parametrize("name", ["near", "near-1.2_x", "über", "near.partial"])
+def test_names_of_queries(tmp_path: Path, name: str) -> None:
+    check_name(name)
+    home, note = Home.of(tmp_path), replace(NOTE, name=name)
+    home.write_note(note)
+    assert list(home.notes()) == [note]
+    home.remove_query(name)
+    assert os.listdir(tmp_path / "queries") == []

@@ -138,7 +138,7 @@ def test_a_log_that_was_shortened_is_told(tmp_path: Path) -> None:
         sink.open(note)
 
 
-NETWORK = """
+NETWORK = from_text("""
 network: base
 inputs:
   r: {schema: "Sid int, Time int, Pos int"}
@@ -147,7 +147,7 @@ boxes:
 outputs:
   far: {from: over}
   near: {from: over.rest}
-"""
+""")
 ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(12))
 FAR = [i for i in range(12) if i * 17 % 60 >= 30]
 STEPS = [
@@ -178,7 +178,7 @@ def bind(folder: Path, source: Path, kind: type[PointSink]) -> Bound:
         "near": kind(str(folder / "near"), make_point(Keep(), on="Time", key=("Sid",))),
     }
     return Bound.of(
-        from_text(NETWORK), {"r": f"csv:{source}"}, sinks,
+        NETWORK, {"r": f"csv:{source}"}, sinks,
         Settings(batch=7, partitions=1, checkpoint=f"{folder}.checkpoint"),
     )  # fmt: skip
 

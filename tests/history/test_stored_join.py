@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import from_text
-from aurora.algebra.lookup import Lookup
+from aurora.algebra.box.unmatched import PAIRS_ONLY, Unmatched
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
+from aurora.algebra.variants.lookup import Lookup
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.history.keyed_rows import StoredSet

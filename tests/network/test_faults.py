@@ -115,6 +115,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     f"b: {{{COUNT}, order: {{on: Time, clock: report}}, size: 5}}": (
         "box b, clock: no input or box is called report (did you mean reports?); the inputs and boxes are reports",
     ),
+    f"b: {{{COUNT}, order: {{on: Time, clock: strem}}, size: 5}}": (
+        "box b, clock: no input or box is called strem (did you mean stream?); the inputs and boxes are reports",
+    ),
+    f"b: {{{COUNT}, order: {{on: Time, clock: groups}}, size: 5}}": ("groups (did you mean group?)",),
     f"b: {{{COUNT}, order: {{on: Time, clock: words}}, size: 5}}": (
         "box b: clock words has no field Time; its fields are Word, At, Day, Frac",
     ),
@@ -221,7 +225,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 0s}}": ("timeout must be above 0",),
     # Tops.
-    'b: {top: {k: 1, by: "Pos"}, from: reports, size: 5}': ("box b: a top needs 'order'",),
+    'b: {top: {k: 1, by: "Pos"}, from: reports, size: 5}': (
+        "box b: a top needs 'order'; write order: {on: Field, clock: stream}",
+    ),
+    "b: {wait: Time, from: reports, for: reports}": ("box b: a wait needs 'order'; write order: {on: Field}",),
     f'b: {{top: {{k: 0, by: "Pos"}}, {TOP}}}': ("box b (from reports): k is how many", "from 1 to", "found 0"),
     f'b: {{top: {{k: two, by: "Pos"}}, {TOP}}}': ("box b (from reports): top: k is how many", "found 'two'"),
     f'b: {{top: {{k: 1e3, by: "Pos"}}, {TOP}}}': ("top: k is how many tuples", "found '1000.0'"),

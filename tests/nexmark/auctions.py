@@ -1,6 +1,7 @@
 """Small auction houses made by hand: events with the fields that matter, at milliseconds from midnight."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def write_events(folder: Path, *files: list[Event | str]) -> Path:
     return folder
 
 
-def write_rows(path: Path, rows: list[Any]) -> Path:
+def write_rows(path: Path, rows: Iterable[Any]) -> Path:
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     path.write_text("".join(f"{line}\n" for line in lines))
     return path

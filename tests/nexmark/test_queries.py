@@ -49,12 +49,7 @@ def close(found: list[Any], expected: list[Any]) -> bool:
     )  # fmt: skip
 
 
-CASES = [
-    (query, profile)
-    for query in ALL
-    for profile in ("standard", "draft")
-    if query in ANSWERS or profile != "draft"
-]
+CASES = [(query, profile) for query in ALL for profile in PROFILES]
 
 
 @pytest.mark.parametrize(("query", "profile"), CASES)

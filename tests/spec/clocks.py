@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from tests.spec import running, top
 from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
-__all__ = ["BSort", "Clock", "Gather", "Join", "KeptJoin", "Sessions", "Windows"]
+__all__ = ["BSort", "Clock", "Gather", "Join", "KeptJoin", "Running", "Sessions", "Top", "Windows"]
 
 
 class Clock:
@@ -76,6 +77,18 @@ class Windows(ByOneClock, Aggregate):
             return None
         start = self.bound - self.size + 1
         return -(-start // self.advance) * self.advance if self.align else start
+
+
+class Top(Windows, top.Top):
+    """The best of each window that closes."""
+
+    def __init__(
+        self, k: int, by: top.By, order: Order, size: Any, advance: Any, align: bool, ties: bool
+    ) -> None:
+        top.Top.__init__(self, k, by, order, size, advance, ties, align=align)
+
+    def reach(self, bound: Any) -> list[Out]:
+        return self.unfolded(super().reach(bound))
 
 
 class Sessions(ByOneClock):
@@ -156,6 +169,30 @@ class BSort(ByOneClock):
     def end(self) -> list[Out]:
         rest = sorted(self.held, key=lambda held: held[:2])
         return [("1", ts, row) for _, _, row, ts in rest]
+
+
+class Running(BSort):
+    """The tuples in the order in which they leave; one that comes too late for that is left out."""
+
+    def __init__(self, functions: Functions, order: Order) -> None:
+        super().__init__(order)
+        self.windows = running.Running(functions, order)
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        value = self.order.value(row)
+        if value is not None and self.bound is not None and value < self.bound:
+            self.discarded["out of order"] += 1
+            return []
+        return self.take_in(super().push(port, row, ts))
+
+    def reach(self, bound: Any) -> list[Out]:
+        return self.take_in(super().reach(bound))
+
+    def end(self) -> list[Out]:
+        return self.take_in(super().end())
+
+    def take_in(self, free: list[Out]) -> list[Out]:
+        return [self.windows.take_in(row, ts) for _, ts, row in free]
 
 
 class TwoSides(Box):

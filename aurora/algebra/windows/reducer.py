@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from aurora.algebra.expressions import AggregateCall, AggregateExpression, parse_aggregates
 from aurora.algebra.tuples.schema import Schema
@@ -15,6 +16,15 @@ from aurora.algebra.windows.functions import Function, function_of
 from aurora.errors import AuroraError
 
 __all__ = ["Reducer", "WindowFunction"]
+
+# What functions give for no tuples at all, where that is not null.
+OF_NOTHING: dict[str, Any] = {
+    "count": 0,
+    "count_if": 0,
+    "approx_count_distinct": 0,
+    "collect_list": [],
+    "collect_set": [],
+}
 
 
 @dataclass(frozen=True)
@@ -139,15 +149,16 @@ class Reducer:
         return self.compose([part.finish(own) for part, own in zip(self.parts, pieces, strict=True)], rows)
 
     def finish_some(self, columns: list[pa.Array], filled: Mask) -> list[pa.Array]:
-        """As `finish`, where some rows stand for no tuples at all: counts are 0 there, all else is null."""
+        """As `finish`, where some rows stand for no tuples at all: counts are 0 there, lists empty, all else null."""
         some = pa.array(np.flatnonzero(filled))
         place = pa.array(np.cumsum(filled) - 1, mask=~filled)
         pieces = _split([column.take(some) for column in columns], [part.width for part in self.parts])
         results = []
         for call, part, own in zip(self.calls, self.parts, pieces, strict=True):
             result = part.finish(own).take(place)
-            counts = call.function in ("count", "count_if", "approx_count_distinct")
-            results.append(result.fill_null(0) if counts else result)
+            if call.function in OF_NOTHING:
+                result = pc.coalesce(result, pa.scalar(OF_NOTHING[call.function], result.type))
+            results.append(result)
         return self.compose(results, len(filled))
 
     def over(self, columns: list[pa.Array], starts: Ints, rows: int) -> list[pa.Array]:

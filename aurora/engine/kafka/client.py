@@ -36,16 +36,16 @@ def consumer(address: KafkaAddress, heard: list[Any] | None = None) -> Any:
         "queued.min.messages": 100_000,
         "fetch.queue.backoff.ms": 10,
     }
-    return _opened(address, kafka().Consumer, own, heard)
+    return _connect(address, kafka().Consumer, own, heard)
 
 
 def producer(address: KafkaAddress, own: dict[str, Any], heard: list[Any]) -> Any:
     # Keys find the partitions that the clients in Java choose for them.
     common = {"partitioner": "murmur2_random", "linger.ms": 20, "compression.type": "lz4"}
-    return _opened(address, kafka().Producer, common | own, heard)
+    return _connect(address, kafka().Producer, common | own, heard)
 
 
-def _opened(address: KafkaAddress, kind: Any, own: dict[str, Any], heard: list[Any] | None) -> Any:
+def _connect(address: KafkaAddress, kind: Any, own: dict[str, Any], heard: list[Any] | None) -> Any:
     conf: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 1000, "broker.address.ttl": 1000}
     conf |= {**own, **address.resolved(), "bootstrap.servers": address.hosts}
     if heard is not None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from aurora.engine.postgres.client import psycopg, quoted
+from aurora.engine.postgres.client import psycopg, quote_names
 from aurora.errors import AuroraError
 
 __all__ = ["BATCHES", "Reached", "Refused", "begin", "lock", "make_batches", "store"]
@@ -36,7 +36,7 @@ class Reached:
 
 def _table(schema: str) -> str:
     """Within a statement that has parameters."""
-    return quoted(schema, BATCHES).replace("%", "%%")
+    return quote_names(schema, BATCHES).replace("%", "%%")
 
 
 def make_batches(what: str, connection: Any, schema: str) -> None:
@@ -44,7 +44,7 @@ def make_batches(what: str, connection: Any, schema: str) -> None:
     there = connection.execute(
         "SELECT has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT') AND "
         "has_table_privilege(oid, 'UPDATE'), current_user FROM pg_class WHERE oid = to_regclass(%s)",
-        [quoted(schema, BATCHES)],
+        [quote_names(schema, BATCHES)],
     ).fetchone()
     if there is not None:
         if not there[0]:
@@ -54,7 +54,7 @@ def make_batches(what: str, connection: Any, schema: str) -> None:
             )
         return
     library = psycopg()
-    statement = f"CREATE TABLE IF NOT EXISTS {quoted(schema, BATCHES)} ({COLUMNS})"
+    statement = f"CREATE TABLE IF NOT EXISTS {quote_names(schema, BATCHES)} ({COLUMNS})"
     try:
         connection.execute(statement)
     except library.errors.InsufficientPrivilege:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from aurora.engine.postgres.client import quoted
+from aurora.engine.postgres.client import quote_names
 
 __all__ = ["Bounds"]
 
@@ -62,7 +62,9 @@ class Bounds:
         return bool(self._writers)
 
     def _newest(self, connection: Any) -> str | None:
-        found = connection.execute(f"SELECT max({quoted(self.column)})::text FROM {self.table}").fetchone()
+        found = connection.execute(
+            f"SELECT max({quote_names(self.column)})::text FROM {self.table}"
+        ).fetchone()
         return None if found is None or found[0] is None else str(found[0])
 
     def _writing(self, connection: Any) -> frozenset[str]:

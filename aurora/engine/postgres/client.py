@@ -19,7 +19,7 @@ __all__ = [
     "in_utc",
     "is_outage",
     "psycopg",
-    "quoted",
+    "quote_names",
     "repeat",
 ]
 
@@ -135,7 +135,7 @@ def in_utc(connection: Any) -> Iterator[Any]:
         yield connection
 
 
-def quoted(*names: str | None) -> str:
+def quote_names(*names: str | None) -> str:
     """A name as SQL has it, with that of its schema in front if it has one."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names if name is not None)
 

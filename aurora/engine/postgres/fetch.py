@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested, type_name
-from aurora.engine.postgres.client import quoted
+from aurora.engine.postgres.client import quote_names
 from aurora.engine.postgres.kinds import TIMES, can_be_read
 from aurora.engine.postgres.table import Column, Table, find_columns
 from aurora.engine.sources.careful import parse_records
@@ -46,11 +46,11 @@ def select_list(columns: Columns, schema: Schema) -> str:
     known = {field: (name, base) for field, name, base in columns}
     flat = _is_flat(schema)
     parts = [(field, _read_as(schema[field], *known[field], flat)) for field in schema.names]
-    return ", ".join(f"{column} AS {quoted(field)}" for field, column in parts)
+    return ", ".join(f"{column} AS {quote_names(field)}" for field, column in parts)
 
 
 def _read_as(kind: pa.DataType, name: str, base: str, flat: bool) -> str:
-    column = quoted(name)
+    column = quote_names(name)
     if base == "timestamptz" and pa.types.is_timestamp(kind):
         return f"{column} AT TIME ZONE 'UTC'"
     if is_nested(kind) or (base in TIMES and not pa.types.is_string(kind)):

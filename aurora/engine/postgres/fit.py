@@ -3,7 +3,7 @@
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.engine.postgres.address import PostgresAddress
-from aurora.engine.postgres.client import quoted
+from aurora.engine.postgres.client import quote_names
 from aurora.engine.postgres.kinds import column_type, holds
 from aurora.engine.postgres.load import Loading
 from aurora.engine.postgres.table import Table, find_columns
@@ -27,7 +27,7 @@ def fit_rows(what: str, table: Table, schema: Schema, key: tuple[str, ...]) -> L
         if not holds(kind, column.base):
             raise AuroraError(
                 f"{what}: field {field} is a {type_name(kind)}, column {column.name} of {table.name} is "
-                f"{column.kind}; ALTER TABLE {table.sql} ALTER COLUMN {quoted(column.name)} TYPE "
+                f"{column.kind}; ALTER TABLE {table.sql} ALTER COLUMN {quote_names(column.name)} TYPE "
                 f"{column_type(kind)}, or cast the field in a map"
             )
     for column in table.columns:
@@ -38,7 +38,7 @@ def fit_rows(what: str, table: Table, schema: Schema, key: tuple[str, ...]) -> L
             )
     names = tuple(columns[field].name for field in key)
     if key and not table.is_unique(names):
-        listed = ", ".join(map(quoted, names))
+        listed = ", ".join(map(quote_names, names))
         raise AuroraError(
             f"{what}: {table.name} has no primary key or unique index on ({', '.join(names)}), by which rows are "
             f"replaced; CREATE UNIQUE INDEX ON {table.sql} ({listed})"
@@ -55,7 +55,7 @@ def fit_rows(what: str, table: Table, schema: Schema, key: tuple[str, ...]) -> L
 
 def create_table(address: PostgresAddress, schema: Schema) -> str:
     """The statement that makes a table from the fields of an output."""
-    fields = [f"{quoted(name)} {column_type(schema[name])}" for name in schema.names]
+    fields = [f"{quote_names(name)} {column_type(schema[name])}" for name in schema.names]
     if address.key:
-        fields.append(f"PRIMARY KEY ({', '.join(map(quoted, address.key))})")
-    return f"CREATE TABLE IF NOT EXISTS {quoted(address.schema, address.table)} ({', '.join(fields)})"
+        fields.append(f"PRIMARY KEY ({', '.join(map(quote_names, address.key))})")
+    return f"CREATE TABLE IF NOT EXISTS {quote_names(address.schema, address.table)} ({', '.join(fields)})"

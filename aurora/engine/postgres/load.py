@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aurora.engine.postgres.client import explain, psycopg, quoted
+from aurora.engine.postgres.client import explain, psycopg, quote_names
 from aurora.engine.postgres.encode import Encoded
 from aurora.errors import AuroraError
 
@@ -56,7 +56,7 @@ class Loading:
         return refused
 
     def _write(self, connection: Any, lines: Encoded, low: int, high: int) -> None:
-        names = ", ".join(map(quoted, self.columns))
+        names = ", ".join(map(quote_names, self.columns))
         target = STAGED if self.key else self.table
         with connection.cursor() as cursor, cursor.copy(f"COPY {target} ({names}) FROM STDIN") as copy:
             data = lines.part(low, high)
@@ -71,10 +71,10 @@ class Loading:
         name = "n"
         while name in self.columns:
             name += "n"
-        return quoted(name)
+        return quote_names(name)
 
     def _make_stage(self, connection: Any) -> None:
-        names = ", ".join(map(quoted, self.columns))
+        names = ", ".join(map(quote_names, self.columns))
         connection.execute(
             f"CREATE TEMP TABLE aurora_rows ON COMMIT DROP AS SELECT {names} FROM {self.table} WITH NO DATA"
         )
@@ -84,8 +84,8 @@ class Loading:
 
     def _merge(self, names: str) -> str:
         """The last row of each key counts."""
-        key = ", ".join(map(quoted, self.key))
+        key = ", ".join(map(quote_names, self.key))
         last = f"SELECT DISTINCT ON ({key}) {names} FROM {STAGED} ORDER BY {key}, {self._number()} DESC"
-        rest = [quoted(name) for name in self.columns if name not in self.key]
+        rest = [quote_names(name) for name in self.columns if name not in self.key]
         then = f"UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in rest)}" if rest else "NOTHING"
         return f"INSERT INTO {self.table} ({names}) {last} ON CONFLICT ({key}) DO {then}"

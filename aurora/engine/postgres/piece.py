@@ -5,7 +5,7 @@ from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.postgres.address import PostgresAddress
-from aurora.engine.postgres.client import in_utc, quoted, repeat
+from aurora.engine.postgres.client import in_utc, quote_names, repeat
 from aurora.engine.postgres.fetch import Columns, fetch_lines, parse_lines, select_list
 from aurora.engine.sources.source import Portion
 from aurora.errors import AuroraError
@@ -24,7 +24,7 @@ class Place:
 
     @property
     def by(self) -> str:
-        return quoted(self.column)
+        return quote_names(self.column)
 
     @property
     def order(self) -> str:

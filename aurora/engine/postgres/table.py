@@ -6,7 +6,7 @@ from typing import Any
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.engine.postgres.address import PostgresAddress
-from aurora.engine.postgres.client import quoted
+from aurora.engine.postgres.client import quote_names
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Column", "Table", "find_columns", "find_table", "missing_table"]
@@ -66,7 +66,7 @@ class Table:
 
     @property
     def sql(self) -> str:
-        return quoted(self.schema, self.name)
+        return quote_names(self.schema, self.name)
 
     @property
     def is_table(self) -> bool:
@@ -79,8 +79,8 @@ class Table:
 
 def find_table(connection: Any, address: PostgresAddress) -> Table | None:
     """A name that is not there as it is written may be there in small letters, as SQL writes it."""
-    exact = quoted(address.schema, address.table)
-    small = quoted(address.schema and address.schema.lower(), address.table.lower())
+    exact = quote_names(address.schema, address.table)
+    small = quote_names(address.schema and address.schema.lower(), address.table.lower())
     found = connection.execute(TABLE, [exact, small]).fetchone()
     if found is None:
         return None

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.postgres.address import PostgresAddress
-from aurora.engine.postgres.client import connect_patiently, explain, in_utc, psycopg, quoted
+from aurora.engine.postgres.client import connect_patiently, explain, in_utc, psycopg, quote_names
 from aurora.engine.postgres.fetch import fetch_lines, parse_lines, readable_columns, select_list
 from aurora.engine.postgres.table import find_table, missing_table
 from aurora.engine.sources.stored import GROUP, StoredMemory
@@ -39,7 +39,7 @@ def _read(what: str, address: PostgresAddress, schema: Schema) -> Iterator[pa.Re
             if table is None:
                 raise missing_table(what, connection, address)
             columns = readable_columns(what, table, schema)
-            order = f" ORDER BY {', '.join(map(quoted, table.primary))}" if table.primary else ""
+            order = f" ORDER BY {', '.join(map(quote_names, table.primary))}" if table.primary else ""
             with in_utc(connection):
                 query = f"SELECT {select_list(columns, schema)} FROM {table.sql}{order}"
                 lines = fetch_lines(connection, schema, query)

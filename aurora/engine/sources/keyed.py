@@ -4,7 +4,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from aurora.algebra.pulled import Pulled
+from aurora.algebra.box.pulled import Pulled
 
 __all__ = ["KeyedSet"]
 

@@ -45,7 +45,7 @@ class SqliteTable:
 
     def check(self, name: str) -> None:
         """Raises a fault unless the table is there, with all fields."""
-        with _opened(self.path) as database:
+        with _open_database(self.path) as database:
             listed = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             known = dict(database.execute(listed))
             if self.table not in known:
@@ -71,7 +71,7 @@ class SqliteTable:
         return {"row": 0, "after": None}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
-        with _opened(self.path) as database:
+        with _open_database(self.path) as database:
             return self._advance(database, cursor, rows, None)
 
     def _advance(self, database: sqlite3.Connection, cursor: Cursor, rows: int, last: int | None) -> Cursor:
@@ -81,13 +81,13 @@ class SqliteTable:
         return {"row": cursor["row"] + found, "after": reached} if found else cursor
 
     def finished(self, cursor: Cursor) -> bool:
-        with _opened(self.path) as database:
+        with _open_database(self.path) as database:
             return bool(self._advance(database, cursor, 1, None) == cursor)
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))
         pieces: list[Piece] = []
-        with _opened(self.path) as database:
+        with _open_database(self.path) as database:
             while start["row"] < end["row"]:
                 after = self._advance(database, start, share, end["after"])
                 if after == start or after["row"] > end["row"]:
@@ -113,7 +113,7 @@ class _Piece:
         where, bounds = _between(self.after, self.last)
         fields = ", ".join(map(_quoted, schema.names))
         query = f"SELECT _rowid_, {fields} FROM {_quoted(self.table)}{where} ORDER BY _rowid_"
-        with _opened(self.path) as database:
+        with _open_database(self.path) as database:
             rows = database.execute(query, bounds).fetchall()
         if len(rows) != self.rows:
             raise _changed(self.path)
@@ -127,7 +127,7 @@ class _Piece:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[sqlite3.Connection]:
+def _open_database(path: str) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
             yield database

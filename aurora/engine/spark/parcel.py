@@ -20,10 +20,10 @@ class Parcel(Generic[T]):
 
     def open(self) -> T:
         """The same object for all parcels with the same content, so nothing in it may change."""
-        found: T = _opened(self._data)
+        found: T = _unpack(self._data)
         return found
 
 
 @lru_cache(maxsize=8)
-def _opened(data: bytes) -> Any:
+def _unpack(data: bytes) -> Any:
     return cloudpickle.loads(data)

@@ -5,6 +5,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def ship_functions(network: Network, bound: Iterable[object] = ()) -> None:
         file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
         if file is not None and not _installed(file):
             folders.add(os.path.dirname(os.path.abspath(file)))
-    for name, module in list(sys.modules.items()):
+    # Without any, thousands of modules need no look.
+    for name, module in list(sys.modules.items()) if folders else ():
         file = getattr(module, "__file__", None)
         if name != "__main__" and file and os.path.dirname(os.path.abspath(file)) in folders:
             cloudpickle.register_pickle_by_value(module)
@@ -51,6 +53,10 @@ def _kind(bound: object) -> type:
 
 def _installed(file: str) -> bool:
     """Whether every worker finds the module by its name: Python's own, installed packages, and this one."""
+    return any(os.path.abspath(file).startswith(path + os.sep) for path in _installed_in())
+
+
+@cache
+def _installed_in() -> tuple[str, ...]:
     known = (sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
-    paths = [*known, *site.getsitepackages(), OWN]
-    return any(os.path.abspath(file).startswith(os.path.abspath(path) + os.sep) for path in paths)
+    return tuple(map(os.path.abspath, (*known, *site.getsitepackages(), OWN)))

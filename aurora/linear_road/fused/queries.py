@@ -2,6 +2,7 @@
 
 from aurora import Network
 from aurora.linear_road.fused import accounts, cars, segments
+from aurora.linear_road.fused.expenditure import EXPENDITURES, expenditure
 from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
 from aurora.linear_road.network.queries import INPUT, OUTPUTS
@@ -55,10 +56,10 @@ def fused_linear_road(prepared: Prepared | None = None) -> Network:
 
     with network.group("past"):
         expenditures = network.user(
-            past.expenditure,
+            expenditure,
             with_=prepared.arguments(),
             inputs={"requests": kinds["3"]},
-            outputs=past.EXPENDITURES,
+            outputs=EXPENDITURES,
             stateless=True,
             name="expenditure",
         )

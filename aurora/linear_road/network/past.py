@@ -1,4 +1,4 @@
-"""The two queries of the past: daily expenditure and travel time (rules 11 and 12), answered where they are read."""
+"""The query of the past about travel times (rule 12), answered where it is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,41 +13,14 @@ from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.numbers import Array, numbers
 from aurora.linear_road.network.prepared import MINUTES, Prepared
 
-__all__ = ["EXPENDITURES", "JOURNEYS", "expenditure", "journeys"]
+__all__ = ["JOURNEYS", "journeys", "stamped"]
 
-EXPENDITURES = {"answers": "Time int, QID bigint, Bal bigint"}
 JOURNEYS = {"answers": "Time int, QID bigint, TravelTime bigint, Toll bigint"}
-
-
-def expenditure(**prepared: Any) -> "Expenditure":
-    """The kernel on the histories that `Prepared(**prepared)` has."""
-    return Expenditure(Prepared(**prepared))
 
 
 def journeys(**prepared: Any) -> "Journeys":
     """The kernel on the histories that `Prepared(**prepared)` has."""
     return Journeys(Prepared(**prepared))
-
-
-@dataclass(frozen=True)
-class Expenditure:
-    """What a car paid on a day and expressway: the entry of the toll history, 0 where there is none."""
-
-    prepared: Prepared
-
-    def __call__(self, inputs: Mapping[str, Train], turn: Turn) -> Mapping[str, Train]:
-        requests = inputs["requests"]
-        vid, day, xway = (numbers(requests.rows, name).astype(np.int64) for name in ("VID", "Day", "XWay"))
-        paid = np.zeros(len(requests), np.int64)
-        stored = self.prepared.tolls()
-        if stored is not None and len(requests):
-            keys, tolls, xways = stored
-            xway, vid = self.prepared.original(xway, vid)
-            wanted = (vid * (EDITION_2004.history_days + 1) + day) * xways + xway
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            found = (keys[at] == wanted) & (xway < xways)
-            paid[found] = tolls[at[found]]
-        return _answers(requests, {"Bal": paid})
 
 
 @dataclass(frozen=True)
@@ -78,7 +51,7 @@ class Journeys:
                     (MINUTES, EDITION_2004.toll_speed, EDITION_2004.toll_cars),
                 )
         whole = {"TravelTime": np.floor(seconds + 0.5), "Toll": np.floor(tolls + 0.5)}
-        return _answers(requests, {name: values.astype(np.int64) for name, values in whole.items()})
+        return stamped(requests, {name: values.astype(np.int64) for name, values in whole.items()})
 
 
 @cached_kernel
@@ -102,7 +75,8 @@ def _walk(queries: Any, asked: Any, speeds: Any, cars: Any, seconds: Any, tolls:
         tolls[query] = toll
 
 
-def _answers(requests: Train, columns: Mapping[str, Array]) -> Mapping[str, Train]:
+def stamped(requests: Train, columns: Mapping[str, Array]) -> Mapping[str, Train]:
+    """The columns as answers to the requests."""
     fields = [requests.rows["Time"], requests.rows["QID"], *(pa.array(column) for column in columns.values())]
     rows = pa.record_batch(fields, names=["Time", "QID", *columns])
     return {"answers": caused(requests, rows, np.arange(len(requests)))}

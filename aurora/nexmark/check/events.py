@@ -8,7 +8,7 @@ import duckdb
 from aurora.errors import AuroraError
 from aurora.nexmark.check.rules import Rules
 
-__all__ = ["FIELDS", "event_type", "kinds", "load", "quoted"]
+__all__ = ["FIELDS", "event_type", "kinds", "load", "quote_text"]
 
 TIMES = ("dateTime", "expires")
 NUMBERS = ("id", "initialBid", "reserve", "seller", "category", "auction", "bidder", "price", "buyer")
@@ -91,17 +91,17 @@ def _reader(data: Path, rules: Rules) -> str:
         files = sorted(str(path) for path in data.glob(f"events-*.{suffix}"))
         if not files:
             continue
-        names = ", ".join(quoted(name) for name in files)
+        names = ", ".join(quote_text(name) for name in files)
         if suffix == "parquet":
             columns = ", ".join(f"{kind}::{event_type(kind)} AS {kind}" for kind in kinds(rules))
             return f"(SELECT {columns} FROM read_parquet([{names}]))"
-        columns = ", ".join(f"{kind}: {quoted(event_type(kind))}" for kind in kinds(rules))
+        columns = ", ".join(f"{kind}: {quote_text(event_type(kind))}" for kind in kinds(rules))
         return f"""read_json(
             [{names}], format = 'newline_delimited', ignore_errors = true, columns = {{{columns}}}
         )"""
     raise AuroraError(f"{data} has no events-NNNNN.jsonl or .parquet: make them with aurora nexmark generate")
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A string of SQL."""
     return "'" + text.replace("'", "''") + "'"

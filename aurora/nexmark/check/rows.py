@@ -9,7 +9,7 @@ import duckdb
 from aurora.errors import AuroraError
 from aurora.nexmark.check.agreement import Agreement, Difference, Row
 from aurora.nexmark.check.answer import Answer
-from aurora.nexmark.check.events import event_type, kinds, quoted
+from aurora.nexmark.check.events import event_type, kinds, quote_text
 from aurora.nexmark.check.rules import Rules
 
 __all__ = ["compare", "read_rows"]
@@ -41,7 +41,7 @@ def read_rows(
     whole = " AND ".join(f"{name} IS NOT NULL" for name in fields)
     if "event" not in fields:
         whole += f" AND list_sort(json_keys(json)) = {sorted(fields)}"
-    names = ", ".join(quoted(str(path)) for path in files)
+    names = ", ".join(quote_text(str(path)) for path in files)
     lines = f"read_json_objects([{names}], format = 'newline_delimited', ignore_errors = true)"
     # A system that finds nothing may write no file at all.
     lines = lines if files else "(SELECT NULL::JSON AS json WHERE false)"

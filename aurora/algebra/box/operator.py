@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from aurora.algebra.choice import Choice
+from aurora.algebra.box.choice import Choice
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.pulled import Pulled
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.tree import Node
-from aurora.algebra.needs import Needs
 from aurora.algebra.ordering.order import Clock
 from aurora.algebra.ordering.progress import Progress
-from aurora.algebra.pulled import Pulled
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train

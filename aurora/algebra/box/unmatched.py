@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs, merge, needs_of_sides, needs_of_text
+from aurora.algebra.box.operator import Keeps
 from aurora.algebra.expressions import Expression
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs, merge, needs_of_sides, needs_of_text
-from aurora.algebra.operator import Keeps
 from aurora.algebra.ordering.pairs import joined_schema
 from aurora.algebra.tuples.schema import Schema
 from aurora.errors import AuroraError

@@ -7,16 +7,16 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.operator import Keeps, Partition, Traits
+from aurora.algebra.box.pulled import Pulled, fetch_partners
+from aurora.algebra.box.unmatched import PAIRS_ONLY, Unmatched
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import equal_fields, joined_schema, match_equal, pair_predicate
 from aurora.algebra.ordering.progress import Progress, keep_progress
-from aurora.algebra.pulled import Pulled, fetch_partners
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Train
-from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["Lookup"]
 

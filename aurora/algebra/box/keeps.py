@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from aurora.algebra.operator import Keeps, Partition
+from aurora.algebra.box.operator import Keeps, Partition
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs, merge, needs_of_order, needs_of_reducer, needs_of_text
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer, needs_of_text
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import are_in_order, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, pair_predicate

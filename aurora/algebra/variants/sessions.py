@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.keeps import keeps_fields
-from aurora.algebra.needs import Needs, merge, needs_of_order, needs_of_reducer
-from aurora.algebra.operator import Keeps, Partition, Traits
+from aurora.algebra.box.keeps import keeps_fields
+from aurora.algebra.box.needs import Needs, merge, needs_of_order, needs_of_reducer
+from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.progress import Progress

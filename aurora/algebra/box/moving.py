@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from aurora.algebra.box.operator import Operator
 from aurora.algebra.expressions.tree import ARRIVED, INSIDE, Constant, Field, Node, inside_out
-from aurora.algebra.operator import Operator
 from aurora.algebra.tuples.schema import Schema
 
 __all__ = ["Chain", "Link", "arrange_chain", "swap_links"]

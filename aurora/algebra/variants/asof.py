@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.box.needs import Needs
+from aurora.algebra.box.operator import Keeps, Partition, Traits
+from aurora.algebra.box.unmatched import PAIRS_ONLY, Unmatched
 from aurora.algebra.expressions import Expression
-from aurora.algebra.needs import Needs
-from aurora.algebra.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.pairs import are_complete, equal_fields, is_equality, pair_predicate
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.state.groups import Groups
@@ -18,7 +19,6 @@ from aurora.algebra.tuples.arrays import stable_order, starts_of
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Train
 from aurora.algebra.tuples.types import is_nested
-from aurora.algebra.unmatched import PAIRS_ONLY, Unmatched
 
 __all__ = ["AsOf"]
 

@@ -11,7 +11,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Mask
 
 if TYPE_CHECKING:
-    from aurora.algebra.operator import Operator
+    from aurora.algebra.box.operator import Operator
 
 __all__ = ["Choice"]
 
