@@ -97,8 +97,8 @@ class Checkpoint:
 
         So it is where Java, or the master, was not there. To be asked before sources are opened, which leave notes.
         """
-        # The state of a DataFrame lies elsewhere.
-        if (self.folder / "mark").exists():
+        # The state of a DataFrame lies elsewhere; and what no run has made is not to be removed.
+        if (self.folder / "mark").exists() or not is_checkpoint(self.folder):
             return False
         noted = Totals.load(self.note)
         return (noted is None or noted.batch < 0) and not has_batches(self.spark) and not self._has_received()
