@@ -28,7 +28,7 @@ __all__ = ["READER", "Deferred"]
 # As whom it reads the points.
 READER = "#later"
 # A batch takes this share of the shortest good zone, so that it is never long in the way.
-SHARE = 0.25
+SHARE = 0.5
 
 
 class Deferred:
