@@ -17,8 +17,8 @@ Place = tuple[Port, str]
 
 @dataclass(frozen=True)
 class Flow:
-    """A stream, or an arc of it. `ends` are the outputs and points that it leads to, `live` whether its tuples come
-    while the network runs.
+    """A stream, or an arc of it. `ends` are the outputs and points that it leads to, and the boxes that store its
+    tuples for good; `live` says whether its tuples come while the network runs.
 
     `rate` are its tuples in a second, `cost` the seconds of one core that a tuple costs from there on. `above` are the
     places that it comes from, next to it.
@@ -55,10 +55,13 @@ def find_flows(
         if known is not None:
             shares = ((known.selectivity.get(port.port, 0.0), cost.get(port, 0.0)) for port in ports)
             behind = known.cost + sum(share * each for share, each in shares)
-        for port in network.streams(box):
-            leading.setdefault(port, set()).update(reached)
+        for number, port in enumerate(network.streams(box)):
+            # No output has such a name, so none has a graph by which these tuples could be left out.
+            kept = {f"state of {box.name}"} if number in box.operator.traits.lasting else set()
+            leading.setdefault(port, set()).update(reached, kept)
             cost[port] = cost.get(port, 0.0) + behind
-            ways.setdefault(port, {})[box.name] = frozenset(reached), behind
+            known_way, _ = ways.setdefault(port, {}).get(box.name, (frozenset(), 0.0))
+            ways[port][box.name] = known_way | reached | kept, behind
     found: dict[Place, Flow] = {}
 
     def add(flow: Flow) -> None:

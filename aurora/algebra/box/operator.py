@@ -38,9 +38,11 @@ class Traits:
     that it wants equal to fields of its tuples, has them all. `clocks`: what it goes by beside its tuples; a turn has
     their progress. `conditions`: by output, what holds for every tuple there.
 
-    `by_itself`: it takes any tuple of its schema, and answers each from its fields alone, without another effect: so
-    it may change places with its neighbours. `choice`: it gives some of its tuples as they are. `computed`: its fields
-    as it computes them. `narrowed` gives the box that does the same for these fields of its output only.
+    `by_itself`: it takes any tuple of its schema, and answers each from its fields alone, without another effect:
+    so it may change places with its neighbours. `lasting`: the numbers of the inputs whose tuples count in all that
+    it gives later, however late: one that is left out there makes answers wrong for good. `choice`: it gives some
+    of its tuples as they are. `computed`: its fields as it computes them. `narrowed` gives the box that does the
+    same for these fields of its output only.
     """
 
     passes: bool = False
@@ -53,6 +55,7 @@ class Traits:
     clocks: tuple[Clock, ...] = ()
     conditions: Mapping[str, Expression] = field(default_factory=dict)
     by_itself: bool = False
+    lasting: frozenset[int] = frozenset()
     choice: Choice | None = None
     computed: Mapping[str, Node] = field(default_factory=dict)
     narrowed: Callable[[Collection[str]], "Operator"] | None = None

@@ -75,7 +75,7 @@ class AsOf:
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return Traits(lasting=frozenset({1}))
 
     def keeps(self, port: str) -> Keeps:
         return self.unmatched.keeps(self.left, self.right)

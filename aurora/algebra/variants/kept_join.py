@@ -94,7 +94,10 @@ class KeptJoin:
 
     @property
     def traits(self) -> Traits:
-        return Traits(clocks=self.left_order.clocks(0) + self.right_order.clocks(1))
+        return Traits(
+            clocks=self.left_order.clocks(0) + self.right_order.clocks(1),
+            lasting=frozenset(number for number, keep in enumerate(self.keep) if keep is None),
+        )
 
     def keeps(self, port: str) -> Keeps:
         names = self.outputs[port].names

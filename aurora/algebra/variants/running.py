@@ -97,7 +97,11 @@ class Running:
 
     @property
     def traits(self) -> Traits:
-        return Traits(functions=self.reducer.user_functions, clocks=self.order.clocks())
+        return Traits(
+            functions=self.reducer.user_functions,
+            clocks=self.order.clocks(),
+            lasting=frozenset({0} if self.last is None else ()),
+        )
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.order.group_by),)
