@@ -18,7 +18,7 @@ from aurora.nexmark.rivals.system import Job, System, Timing, event_files
 
 __all__ = ["QUERIES", "SYSTEMS", "compare", "data_folder", "known", "system_of"]
 
-QUERIES = tuple(f"q{number}" for number in range(9))
+QUERIES = tuple(f"q{number}" for number in range(23))
 SYSTEMS = ("aurora", "spark", "flink")
 # Some events come late, but none later than the queries allow: what the systems do with those differs.
 LATE, LATE_BY, LATENESS = 0.01, 3.0, 4_000

@@ -8,6 +8,7 @@ from pathlib import Path
 from aurora.errors import AuroraError
 from aurora.nexmark.rivals.flink.environment import VERSION, interpreter
 from aurora.nexmark.rivals.flink.sql import IMPOSSIBLE, statements
+from aurora.nexmark.rivals.inputs import longest_auction, write_side
 from aurora.nexmark.rivals.system import REPORT, Job, Timing, event_files, timed
 
 __all__ = ["Flink"]
@@ -35,7 +36,14 @@ class Flink:
         folder = job.out.parent / f"{job.out.name}.input"
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            work = statements(job.query, str(_one_file(job.data, folder)), str(job.out.resolve()), job.rules)
+            work = statements(
+                job.query,
+                str(_one_file(job.data, folder)),
+                str(job.out.resolve()),
+                job.rules,
+                side=str(write_side(folder.resolve())) if job.query == "q13" else "",
+                longest=longest_auction(job),
+            )
             settings = SETTINGS | {"parallelism.default": str(job.cores)}
             (folder / "work.json").write_text(json.dumps(work | {"settings": settings, "report": REPORT}))
             whole, seconds = timed(

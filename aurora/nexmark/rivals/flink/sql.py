@@ -1,4 +1,4 @@
-"""The queries in Flink's SQL, after the suite in use for Flink, and giving the rows that this suite asks for.
+"""Queries 0 to 8 in Flink's SQL, after the suite in use for Flink, and giving the rows that this suite asks for.
 
 The suite's own q4 gives a new average with every bid that raises a price, as a stream of changes, and its q6 does not
 run, because Flink takes no such stream into a window of rows. Here an auction comes in at the time of its expiry: a
@@ -8,8 +8,10 @@ window over its bids then gives its closing price once, when it closes, and what
 from typing import Any
 
 from aurora.nexmark.check import Rules
+from aurora.nexmark.rivals.flink import extension
+from aurora.nexmark.rivals.system import ARRIVALS
 
-__all__ = ["IMPOSSIBLE", "QUERIES", "statements"]
+__all__ = ["CLOSINGS", "IMPOSSIBLE", "QUERIES", "interval", "statements"]
 
 EVENT = """
     person ROW<id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING,
@@ -23,10 +25,12 @@ VIEWS = (
     """CREATE VIEW person AS
     SELECT person.id, person.name, person.city, person.state, `dateTime` FROM events WHERE person IS NOT NULL""",
     """CREATE VIEW auction AS
-    SELECT auction.id, auction.seller, auction.category, auction.expires, `dateTime`
+    SELECT auction.id, auction.itemName, auction.initialBid, auction.reserve, auction.expires, auction.seller,
+        auction.category, `dateTime`
     FROM events WHERE auction IS NOT NULL""",
     """CREATE VIEW bid AS
-    SELECT bid.auction, bid.bidder, bid.price, `dateTime` FROM events WHERE bid IS NOT NULL""",
+    SELECT bid.auction, bid.bidder, bid.price, bid.channel, bid.url, bid.extra, `dateTime`
+    FROM events WHERE bid IS NOT NULL""",
 )
 
 # A bid comes in at its time and an auction at its expiry, so its row sees every bid up to then, the last included.
@@ -96,33 +100,48 @@ QUERIES = {
             GROUP BY seller, window_start, window_end) AS A
         ON P.id = A.seller AND P.window_start = A.window_start AND P.window_end = A.window_end""",
     ),
-}
-CLOSINGS = ("q4", "q6")
-IMPOSSIBLE: dict[str, str] = {}
+} | extension.EXTENSION
+# In these an auction comes in at its expiry.
+AVERAGES = ("q4", "q6")
+CLOSINGS = (*AVERAGES, *extension.CLOSINGS)
+IMPOSSIBLE = {"q12": ARRIVALS}
 
 
-def statements(query: str, data: str, out: str, rules: Rules) -> dict[str, Any]:
-    """What the child carries out: tables and views, the closed auctions to sort if any, the query into its sink."""
+def statements(
+    query: str, data: str, out: str, rules: Rules, *, side: str = "", longest: int = 0
+) -> dict[str, Any]:
+    """What the child carries out: tables and views, the closed auctions to sort if any, the query into its sink.
+
+    `side` is the file of the side input, `longest` the milliseconds of the longest auction, for the queries with them.
+    """
     fields, select = QUERIES[query]
     moment = "moment" if query in CLOSINGS else "`dateTime`"
     # Flink counts an event at the watermark as late already, hence the millisecond.
-    seconds, thousandths = divmod(rules.lateness + 1, 1000)
-    day, clock = (
-        seconds // 86_400,
-        f"{seconds // 3600 % 24}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{thousandths:03d}",
-    )
-    behind = f"INTERVAL '{day} {clock}' DAY TO SECOND(3)"
     source = f"""CREATE TABLE events ({EVENT},
         `dateTime` AS COALESCE(bid.`dateTime`, auction.`dateTime`, person.`dateTime`),
         moment AS COALESCE(bid.`dateTime`, auction.expires, person.`dateTime`),
-        WATERMARK FOR {moment} AS `dateTime` - {behind}
+        WATERMARK FOR {moment} AS `dateTime` - {interval(rules.lateness + 1)}
     ) WITH ('connector' = 'filesystem', 'path' = '{data}', 'format' = 'json',
         'json.timestamp-format.standard' = 'SQL')"""
     sink = f"""CREATE TABLE found ({fields}) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'json',
         'json.timestamp-format.standard' = 'SQL', 'json.encode.ignore-null-fields' = 'true')"""
-    views = () if query in CLOSINGS else VIEWS
+    values = {"rate": rules.dollars_to_euros, "longest": interval(longest), "side": side}
     return {
-        "tables": [source, *views, sink],
-        "sorted": {"name": "closed", "query": CLOSED, "by": ["moment", "id"]} if query in CLOSINGS else None,
-        "insert": f"INSERT INTO found {select.format(rate=rules.dollars_to_euros)}",
+        "tables": [source, *(text.format(**values) for text in _between(query)), sink],
+        "sorted": {"name": "closed", "query": CLOSED, "by": ["moment", "id"]} if query in AVERAGES else None,
+        "insert": f"INSERT INTO found {select.format(**values)}",
     }
+
+
+def _between(query: str) -> tuple[str, ...]:
+    """The views and tables that the query reads."""
+    if query in CLOSINGS:
+        return () if query in AVERAGES else (extension.PLACED,)
+    return (*VIEWS, extension.SIDE) if query == "q13" else VIEWS
+
+
+def interval(milliseconds: int) -> str:
+    """As a literal of SQL."""
+    seconds, thousandths = divmod(milliseconds, 1000)
+    clock = f"{seconds // 3600 % 24}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{thousandths:03d}"
+    return f"INTERVAL '{seconds // 86_400} {clock}' DAY TO SECOND(3)"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from aurora.nexmark.rivals.system import Job, Timing, event_files, timed
+from aurora.nexmark.rivals.inputs import longest_auction, write_side
+from aurora.nexmark.rivals.system import ARRIVALS, Job, Timing, event_files, timed
 
 __all__ = ["SparkByHand", "fill"]
 
@@ -19,7 +20,8 @@ SETTINGS = {
     "spark.driver.memory": "6g",
     "spark.sql.session.timeZone": "UTC",
 }
-STATELESS = ("q0", "q1", "q2", "q3")
+# The queries whose rows wait for no window to close.
+AT_ONCE = ("q0", "q1", "q2", "q3", "q10", "q13", "q14", "q20", "q21", "q22")
 FUTURE = "2100-01-01 00:00:00.000"
 
 
@@ -27,7 +29,7 @@ class SparkByHand:
     """Runs on this interpreter, in a process of its own."""
 
     name = "spark"
-    impossible: Mapping[str, str] = {}
+    impossible: Mapping[str, str] = {"q12": ARRIVALS}
 
     def prepare(self, say: Callable[[str], None]) -> None:
         """Spark is there: this package runs on it."""
@@ -41,6 +43,7 @@ class SparkByHand:
             settings = SETTINGS | {"spark.sql.shuffle.partitions": str(job.cores)}
             work = asdict(job.rules) | {"query": job.query, "cores": job.cores, "settings": settings}
             work |= {"folder": str(kept / "input"), "out": str(job.out), "kept": str(kept)}
+            work["longest"] = longest_auction(job)
             (kept / "work.json").write_text(json.dumps(work))
             whole, seconds = timed(
                 [sys.executable, "-m", "aurora.nexmark.rivals.spark_by_hand.job", str(kept / "work.json")],
@@ -61,7 +64,9 @@ def fill(folder: Path, job: Job) -> None:
             (folder / path.name).symlink_to(path.resolve())
         else:
             shutil.copyfile(path, folder / path.name)
-    if job.query in STATELESS:
+    if job.query == "q13":
+        write_side(folder.parent)
+    if job.query in AT_ONCE:
         return
     last = folder / "events-end.jsonl"
     last.write_text("".join(json.dumps(event) + "\n" for event in _far_events()))

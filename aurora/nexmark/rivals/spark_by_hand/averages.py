@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from aurora.nexmark.rivals.spark_by_hand.queries import TIMES
+from aurora.nexmark.rivals.spark_by_hand.events import TIMES
 
 __all__ = ["Averages"]
 

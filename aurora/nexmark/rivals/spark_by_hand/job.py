@@ -10,7 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from aurora.nexmark.check import Rules
 from aurora.nexmark.rivals.spark_by_hand.averages import Averages
-from aurora.nexmark.rivals.spark_by_hand.queries import CLOSED, QUERIES, TIMES, Events
+from aurora.nexmark.rivals.spark_by_hand.events import TIMES, Events
+from aurora.nexmark.rivals.spark_by_hand.queries import CLOSED, QUERIES
 from aurora.nexmark.rivals.system import REPORT
 
 __all__ = ["main", "started"]
@@ -37,7 +38,7 @@ def main() -> None:
     spark = builder.getOrCreate()
     rules = Rules(work["profile"], work["dollars_to_euros"], work["lateness"])
     start = time.perf_counter()
-    events = Events(spark, Path(work["folder"]), rules)
+    events = Events(spark, Path(work["folder"]), rules, work["longest"])
     started(work["query"], events, Path(work["out"]), Path(work["kept"])).awaitTermination()
     print(REPORT + json.dumps({"job": time.perf_counter() - start}), flush=True)
     spark.stop()

@@ -1,58 +1,17 @@
-"""The queries in plain Structured Streaming: file source with a schema, watermarks, windows, joins of streams.
+"""Queries 0 to 8 in plain Structured Streaming: file source with a schema, watermarks, windows, joins of streams.
 
 Spark closes a window only when a later event shows that it is over, so the input ends with events of a far future.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aurora.nexmark.check import Rules
+from aurora.nexmark.rivals.spark_by_hand.events import Events
+from aurora.nexmark.rivals.spark_by_hand.extension import EXTENSION
 
-__all__ = ["CLOSED", "QUERIES", "TIMES", "Events"]
-
-PERSON = "id: BIGINT, name: STRING, emailAddress: STRING, creditCard: STRING, city: STRING, state: STRING"
-AUCTION = "id: BIGINT, itemName: STRING, description: STRING, initialBid: BIGINT, reserve: BIGINT"
-SALE = "expires: TIMESTAMP, seller: BIGINT, category: BIGINT"
-BID = "auction: BIGINT, bidder: BIGINT, price: BIGINT, channel: STRING, url: STRING"
-SCHEMA = f"""
-    person STRUCT<{PERSON}, dateTime: TIMESTAMP, extra: STRING>,
-    auction STRUCT<{AUCTION}, dateTime: TIMESTAMP, {SALE}, extra: STRING>,
-    bid STRUCT<{BID}, dateTime: TIMESTAMP, extra: STRING>
-"""
-TIMES = "yyyy-MM-dd HH:mm:ss.SSS"
-
-
-@dataclass(frozen=True)
-class Events:
-    """The streams of a folder of events; each is a source of its own, read anew."""
-
-    spark: SparkSession
-    folder: Path
-    rules: Rules
-
-    @property
-    def lateness(self) -> str:
-        """Spark counts an event at the watermark as late already, hence the millisecond."""
-        return f"{self.rules.lateness + 1} milliseconds"
-
-    def all(self) -> DataFrame:
-        # A file is a batch: the watermark moves on between them.
-        reader = self.spark.readStream.schema(SCHEMA).option("timestampFormat", TIMES)
-        return reader.option("maxFilesPerTrigger", 1).json(str(self.folder))
-
-    def bids(self) -> DataFrame:
-        return (
-            self.all()
-            .where("bid IS NOT NULL")
-            .select("bid.auction", "bid.bidder", "bid.price", "bid.dateTime")
-        )
-
-    def timed_bids(self) -> DataFrame:
-        return self.bids().withWatermark("dateTime", self.lateness)
+__all__ = ["CLOSED", "QUERIES"]
 
 
 def pass_through(events: Events) -> DataFrame:
@@ -88,13 +47,7 @@ def local_items(events: Events) -> DataFrame:
 
 def closed_auctions(events: Events) -> DataFrame:
     """Each sold auction once, in the batch in which the watermark passes its expiry."""
-    auctions = (
-        events.all()
-        .where("auction IS NOT NULL")
-        .selectExpr("auction.*")
-        .select("id", "category", "seller", "reserve", F.col("dateTime").alias("opened"), "expires")
-        .withWatermark("expires", events.lateness)
-    )
+    auctions = events.auctions("category", "seller", "reserve")
     wins = "auction = id AND dateTime BETWEEN opened AND expires AND price >= reserve"
     matched = events.timed_bids().join(auctions, F.expr(wins))
     return matched.groupBy("id", "category", "seller", "expires").agg(F.max("price").alias("price"))
@@ -155,6 +108,6 @@ QUERIES: dict[str, Callable[[Events], DataFrame]] = {
     "q6": closed_auctions,
     "q7": highest_bid,
     "q8": new_users,
-}
+} | EXTENSION
 # These need the rows of each batch in order, and what came before it: the second half is in `averages`.
 CLOSED = ("q4", "q6")

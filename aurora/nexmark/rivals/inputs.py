@@ -1,0 +1,34 @@
+"""What some systems need beside the events; made before a query starts."""
+
+from pathlib import Path
+
+import duckdb
+
+from aurora.nexmark.rivals.system import Job, event_files
+
+__all__ = ["longest_auction", "write_side"]
+
+# As many as the suites have.
+KEYS = 10_000
+# The queries in which bids wait for auctions, and no longer than one may run.
+JOINED = ("q9", "q18", "q19", "q20")
+
+
+def write_side(folder: Path) -> Path:
+    """The side input of q13 as side.csv without a header: a key and its value in each line."""
+    path = folder / "side.csv"
+    path.write_text("".join(f"{key},{key}\n" for key in range(KEYS)))
+    return path
+
+
+def longest_auction(job: Job) -> int:
+    """Milliseconds from opening to expiry, if the query needs them: a house knows how long it lets auctions run."""
+    if job.query not in JOINED:
+        return 0
+    files = [str(path) for path in event_files(job.data)]
+    columns = {"auction": 'STRUCT("dateTime" TIMESTAMP, expires TIMESTAMP)'}
+    with duckdb.connect() as base:
+        events = base.read_json(files, columns=columns, format="newline_delimited", ignore_errors=True)
+        length = 'max(epoch_ms(auction.expires) - epoch_ms(auction."dateTime"))'
+        ((longest,),) = events.aggregate(f"coalesce({length}, 0)").fetchall()
+    return int(longest)
