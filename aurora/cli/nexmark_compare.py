@@ -19,7 +19,7 @@ __all__ = ["compare", "show"]
 
 def compare(
     out: Annotated[Path, typer.Option(help="The folder for comparison.json, comparison.png and the events.")],
-    queries: Annotated[str, typer.Option(help="Which queries, q0 to q8.")] = "q0,q1,q2,q3,q4,q5,q6,q7,q8",
+    queries: Annotated[str, typer.Option(help="Which queries, q0 to q22.")] = "q0,q1,q2,q3,q4,q5,q6,q7,q8",
     events: Annotated[int, typer.Option(help="How many events to make.")] = 1_000_000,
     systems: Annotated[str, typer.Option(help="Which systems, aurora first.")] = "aurora,spark,flink",
     data: Annotated[

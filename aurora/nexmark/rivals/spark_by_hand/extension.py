@@ -1,8 +1,9 @@
 """Queries 9 to 22 in plain Structured Streaming.
 
-A stream has no window over rows and no distinct count: q19 sorts a list of the bids on each auction that has closed, and
-q15 and q16 count the members of sets. Of bids that are equal in what they are ordered by, Spark promises none; in
-fact it keeps those on one auction in the order in which they came.
+A stream has no window over rows and no distinct count: q19 sorts a list of the bids on each auction that has closed,
+and q15 and q16 count the members of sets. Spark promises no order among bids of the same time. In fact those on one
+auction stay as they came, and `max_by` takes the last of equals: that is right for q18. Two winning bids of q9 with the
+same price in the same millisecond would need the first.
 """
 
 from collections.abc import Callable
