@@ -4,6 +4,7 @@ from pathlib import Path
 
 import duckdb
 
+from aurora.nexmark.check.events import quote_text
 from aurora.nexmark.rivals.system import Job, event_files
 
 __all__ = ["longest_auction", "write_side"]
@@ -25,10 +26,10 @@ def longest_auction(job: Job) -> int:
     """Milliseconds from opening to expiry, if the query needs them: a house knows how long it lets auctions run."""
     if job.query not in JOINED:
         return 0
-    files = [str(path) for path in event_files(job.data)]
-    columns = {"auction": 'STRUCT("dateTime" TIMESTAMP, expires TIMESTAMP)'}
+    names = ", ".join(quote_text(str(path)) for path in event_files(job.data))
+    kind = quote_text('STRUCT("dateTime" TIMESTAMP, expires TIMESTAMP)')
+    events = f"read_json([{names}], columns = {{auction: {kind}}}, format = 'newline_delimited', ignore_errors = true)"
+    length = 'epoch_ms(auction.expires) - epoch_ms(auction."dateTime")'
     with duckdb.connect() as base:
-        events = base.read_json(files, columns=columns, format="newline_delimited", ignore_errors=True)
-        length = 'max(epoch_ms(auction.expires) - epoch_ms(auction."dateTime"))'
-        ((longest,),) = events.aggregate(f"coalesce({length}, 0)").fetchall()
+        ((longest,),) = base.execute(f"SELECT coalesce(max({length}), 0) FROM {events}").fetchall()
     return int(longest)
