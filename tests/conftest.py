@@ -29,7 +29,7 @@ STARTS_SPARK = (
     "tests/engine/test_java.py",
     "tests/engine/test_session.py::test_the_users_session_is_left_alone",
     "tests/test_adaptation_docs.py::test_the_page",
-    "tests/test_package.py::test_a_newcomer_follows",
+    "tests/test_package.py::test_a_newcomer_follows_the_readme",
 )
 # A receiver whose connection has ended keeps its socket until it is stopped, which these tests do not do; and
 # tests.engine.processes leaves the logs of its processes open.

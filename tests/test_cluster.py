@@ -35,6 +35,7 @@ class Cluster:
     folder: Path
     shell: subprocess.Popen[bytes]
     port: int
+    lost: bool = False
 
     @property
     def url(self) -> str:
@@ -57,13 +58,16 @@ class Cluster:
             raise AssertionError(self.log[-4000:]) from fault
 
     def lose_a_worker(self) -> None:
-        """With what it has started; another one takes its place, for the next test."""
+        """With what it has started; another one takes its place when the next test begins."""
+        self.lost = True
         lost = next(pid for pid in children(self.shell.pid) if ".Worker" in named(pid))
         for pid in (lost, *children(lost)):
             os.kill(pid, signal.SIGKILL)
 
-    def start_a_worker(self) -> None:
-        self.give(next(line for line in commands(self.port) if ".Worker" in line))
+    def make_whole(self) -> None:
+        if self.lost:
+            self.give(next(line for line in commands(self.port) if ".Worker" in line))
+            self.lost = False
 
 
 def named(pid: int) -> str:
@@ -135,10 +139,10 @@ def test_the_page(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def configured(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def configured(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setenv("SPARK_CONF_DIR", str(cluster.folder / "conf"))
-    yield cluster
-    cluster.start_a_worker()
+    cluster.make_whole()
+    return cluster
 
 
 def test_a_network_and_its_queries_lose_a_worker(configured: Cluster, tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from aurora.extras import EXTRAS
 from tests.installed import ROOT, Give, Installed, build, install
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# The pages that a newcomer follows with the installed command.
-PAGES = [page for page in ("README.md", "docs/your-own-file.md") if (ROOT / page).exists()]
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -73,15 +71,10 @@ def test_a_newcomer_without_spark(installed: Installed, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clicks.csv", "clicks.yaml"]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_newcomer_follows(page: str, installed: Installed, tmp_path: Path) -> None:
-    """Every file of the page is written and every command is given, in an empty folder."""
-    if page == "README.md":
-        # Each in a process of its own, as the shell does it.
-        assert follow_page(page, installed.call, tmp_path) > 0
-        return
-    with installed.give_commands(tmp_path) as give:
-        assert follow_page(page, give, tmp_path) > 0
+def test_a_newcomer_follows_the_readme(installed: Installed, tmp_path: Path) -> None:
+    """Every file of it is written and every command is given, in an empty folder and a process of its own, as the
+    shell does it. tests/test_docs.py gives the commands of the other pages."""
+    assert follow_page("README.md", installed.call, tmp_path) > 0
 
 
 def follow_page(page: str, give: Give, folder: Path) -> int:
