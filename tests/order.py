@@ -10,6 +10,8 @@ LONGEST = (
     "tests/engine/test_session.py",
     "tests/engine/test_java.py",
     "tests/test_cluster.py",
+    "tests/linear_road/test_simulator.py",
+    "tests/linear_road/test_rivals.py",
     "tests/linear_road/test_run.py",
     "tests/engine/test_kafka.py",
     "tests/history/test_killed.py",
@@ -40,13 +42,11 @@ LONGEST = (
     "tests/engine/test_faults.py",
     "tests/algebra/test_spark_drawn.py",
     "tests/history/test_attach.py",
-    "tests/linear_road/test_rivals.py",
     "tests/nexmark/test_queries.py",
     "tests/algebra/test_networks.py",
     "tests/linear_road/test_network.py",
     "tests/nexmark/test_printed.py",
     "tests/algebra/test_window_functions.py",
-    "tests/linear_road/test_simulator.py",
     "tests/engine/test_mqtt_runs.py",
 )
 RANKS = {file: rank for rank, file in enumerate(LONGEST)}
