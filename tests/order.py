@@ -7,8 +7,6 @@ __all__ = ["arrange"]
 # In the order of the seconds that they take; all others take less.
 LONGEST = (
     "tests/linear_road/test_docs.py",
-    "tests/engine/test_session.py",
-    "tests/engine/test_java.py",
     "tests/test_cluster.py",
     "tests/linear_road/test_simulator.py",
     "tests/linear_road/test_rivals.py",
@@ -25,6 +23,8 @@ LONGEST = (
     "tests/test_docs.py",
     "tests/cli/test_interrupts.py",
     "tests/linear_road/test_compare.py",
+    "tests/engine/test_session.py",
+    "tests/engine/test_java.py",
     "tests/engine/test_run.py",
     "tests/engine/test_rewriting_killed.py",
     "tests/history/test_overloaded.py",
