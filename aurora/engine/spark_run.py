@@ -42,6 +42,7 @@ from aurora.engine.spark.session import (
     own_session,
     spark_session,
 )
+from aurora.engine.spark.yielding import worker_priority
 from aurora.engine.statistics import BatchReport, Recent, Statistics, sum_up
 from aurora.engine.taps import Taps
 from aurora.engine.totals import Totals
@@ -75,12 +76,14 @@ def start_run(
     shared: bool = False,
     adviser: Callable[[Plan], Adviser] | None = None,
     zone: float = math.inf,
+    yields: bool = False,
 ) -> "SparkRun":
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
     With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
     makes the one that rearranges the network while it runs, unless the settings forbid it. Its batches are as short as
-    others need them whose shortest good zone ends at `zone`.
+    others need them whose shortest good zone ends at `zone`. If it `yields`, it leaves the cores to whoever runs beside
+    it.
     """
     settings = settings or Settings()
     check_master(settings.master)
@@ -91,7 +94,7 @@ def start_run(
         spark = own_session(started, INTERPRETED)
         advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
         bound = replace(bound, zone=min(bound.zone, zone))
-        run = SparkRun(spark, bound, settings, watch, pool, advises)
+        run = SparkRun(spark, bound, settings, watch, pool, advises, yields)
         # From here on the run lifts its locks itself.
         held.pop_all()
     return run
@@ -108,8 +111,10 @@ class SparkRun:
         watch: Callable[[BatchReport], None] | None = None,
         pool: str = NETWORK_POOL,
         adviser: Adviser | None = None,
+        yields: bool = False,
     ) -> None:
         self._spark = spark
+        self._yields = yields
         self._adviser = adviser
         self._chains = find_chains(bound.job.plan)
         self._pool = pool
@@ -376,10 +381,10 @@ class SparkRun:
             longest=None if zone == math.inf else round(1000 * find_longest(zone)),
             notes=str(self._bound.checkpoint.folder),
         )
-        writer = (
-            train_query(self._spark, self._bound.job, admission)
-            .writeStream.foreachBatch(self._take)
-            .option("checkpointLocation", str(self._bound.checkpoint.spark))
+        with worker_priority(self._spark, self._yields):
+            trains = train_query(self._spark, self._bound.job, admission)
+        writer = trains.writeStream.foreachBatch(self._take).option(
+            "checkpointLocation", str(self._bound.checkpoint.spark)
         )
         # The query takes the pool over from the thread that starts it, which may be the user's.
         context, pool = self._spark.sparkContext, "spark.scheduler.pool"

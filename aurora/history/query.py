@@ -83,7 +83,7 @@ class AttachedQuery:
         sources = prepare_stored(
             network, {**aligned, **tables}, home.query(note.name) / "stored", points=stored
         )
-        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL, adviser=Optimiser)
+        self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL, adviser=Optimiser, yields=True)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
 

@@ -27,7 +27,7 @@ IDLE = re.compile(r"\s+at |Error: A JNI error|.*spark-class: line|.*warning", re
 
 
 @contextmanager
-def spark_home() -> Iterator[None]:
+def spark_home() -> Iterator[Path | None]:
     """While Java starts, Spark's home is a folder with links to the real one, without the archives of Python files.
 
     Spark puts these archives before everything else, and each of its Python processes compiles what it loads from
@@ -35,11 +35,11 @@ def spark_home() -> Iterator[None]:
     """
     home = _home()
     if home is None:
-        yield
+        yield None
         return
     os.environ["SPARK_HOME"] = str(home)
     try:
-        yield
+        yield home
     finally:
         del os.environ["SPARK_HOME"]
 

@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 
 from aurora.engine.spark.java import class_archive, not_started, spark_home
 from aurora.engine.spark.master import check_master, check_reachable, same_master
+from aurora.engine.spark.warm import warm_python
+from aurora.engine.spark.yielding import DAEMON
 from aurora.errors import AuroraError
 
 __all__ = [
@@ -71,7 +73,7 @@ SHARED = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "aurora.engine.spark.daemon",
+    "spark.python.daemon.module": DAEMON,
     "spark.driver.memory": "4g",
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": f"file://{os.path.join(os.path.dirname(__file__), 'pools.xml')}",
@@ -164,13 +166,22 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     builder = SparkSession.builder.appName(name).master(master or "local[*]")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _own_interrupts(), _quiet_launch() as before, spark_home():
+    # On a cluster other machines would not have it.
+    own = os.environ["PYSPARK_PYTHON"] == sys.executable and (master or "local").startswith("local")
+    with (
+        _own_interrupts(),
+        _quiet_launch() as before,
+        spark_home() as home,
+        warm_python(home if own else None) as python,
+    ):
         try:
             session = builder.getOrCreate()
         except PySparkRuntimeError as fault:
             if fault.getCondition() != "JAVA_GATEWAY_EXITED":
                 raise
             raise not_started(_said(before)) from None
+    if python is not None:
+        session.sparkContext.pythonExec = python
     _say_nothing_of_a_dead_java(session)
     return session
 

@@ -1,0 +1,201 @@
+"""A process that has loaded what Spark's Python needs, while Java starts, and forks it on demand.
+
+For its first query Spark starts half a dozen Python processes, for each further one two, one after the other, and each
+loads Spark and Arrow before it answers: half of the time that a query takes to start. Spark is told to start
+`warm_start` instead, which asks the process here to fork itself. Where that cannot be, it starts Python as Spark would.
+"""
+
+import atexit
+import gc
+import os
+import runpy
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+
+from aurora.engine.spark import warm_start
+from aurora.engine.spark.warm_start import MODULES, PLACE
+
+__all__ = ["serve", "warm_python"]
+
+# What these processes load in the end, beside their own modules.
+LOADED = (
+    "encodings.idna",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.worker",
+    "pyarrow.compute",
+    "pyspark.sql.streaming.proto.StateMessage_pb2",
+    "aurora.algebra.state.turn",
+    "aurora.engine.buckets",
+    "aurora.engine.durable",
+    "aurora.engine.sources.files",
+    "aurora.engine.sources.source",
+    "aurora.engine.spark.source",
+    "aurora.engine.spark.stage",
+)
+# Ctrl-C is meant for the process that has started it, with which it ends.
+DEAF = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
+# The address of a socket has no more bytes.
+LONGEST = 100
+
+# The process that was started here, and where it listens.
+_started: tuple[subprocess.Popen[bytes], str] | None = None
+
+
+@contextmanager
+def warm_python(folder: Path | None) -> Iterator[str | None]:
+    """While Java starts: what it is to start as Python, from a folder that stays; None where it cannot be."""
+    python = None if folder is None else _write_starter(folder)
+    place = None if python is None else _start()
+    if place is None:
+        yield None
+        return
+    # Whatever Java starts has its environment.
+    os.environ[PLACE] = place
+    try:
+        yield python
+    finally:
+        del os.environ[PLACE]
+
+
+def _write_starter(folder: Path) -> str | None:
+    command = shlex.join(
+        [sys.executable, "-I", "-S", str(Path(warm_start.__file__).resolve()), sys.executable]
+    )
+    text = f'#!/bin/sh\nexec {command} "$@"\n'
+    path = folder / f"python-{sha256(text.encode()).hexdigest()[:16]}"
+    try:
+        if not path.exists():
+            partial = folder / f"{path.name}.{os.getpid()}"
+            partial.write_text(text)
+            partial.chmod(0o755)
+            partial.replace(path)
+    except OSError:
+        return None
+    # Nothing can be started from some file systems.
+    return str(path) if os.access(path, os.X_OK) else None
+
+
+def _start() -> str | None:
+    """Starts the process, once for this one; gives where it listens."""
+    global _started
+    if _started is not None and _started[0].poll() is None:
+        return _started[1]
+    try:
+        folder = tempfile.mkdtemp(prefix="aurora-python-")
+    except OSError:
+        return None
+    place = os.path.join(folder, "socket")
+    if len(os.fsencode(place)) > LONGEST:
+        os.rmdir(folder)
+        return None
+    # Spark's own Python has the same seed for its hashes.
+    environment = {**os.environ, "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    command = [*DEAF, sys.executable, "-m", __name__, place]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    if _started is None:
+        atexit.register(_stop)
+    _started = process, place
+    return place
+
+
+def _stop() -> None:
+    if _started is not None:
+        process, _ = _started
+        with suppress(OSError, subprocess.TimeoutExpired):
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(5)
+
+
+def serve(place: str) -> None:
+    """Forks for each request, until whoever has started this process is gone."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen(64)
+        for name in (*MODULES, *LOADED):
+            import_module(name)
+        for name in MODULES:
+            # They are run, not used.
+            del sys.modules[name]
+        gc.collect()
+        gc.freeze()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while True:
+            ready, _, _ = select.select([sys.stdin, listener], [], [])
+            if sys.stdin in ready:
+                shutil.rmtree(os.path.dirname(place), ignore_errors=True)
+                return
+            connection, _ = listener.accept()
+            with connection:
+                if os.fork() == 0:
+                    listener.close()
+                    _become(connection)
+
+
+def _become(connection: socket.socket) -> None:
+    """Turns a fork into the process that was asked for: with its channels, its folder and its environment."""
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        head, channels, _, _ = socket.recv_fds(connection, 4, 3)
+        size = int.from_bytes(head, "big")
+        with connection.makefile("rb") as file:
+            folder, number, *rest = file.read(size).split(b"\0")
+        arguments, variables = rest[: int(number)], rest[int(number) :]
+        for channel, target in zip(channels, (0, 1, 2), strict=True):
+            os.dup2(channel, target)
+            os.close(channel)
+        os.chdir(folder)
+        os.environb.clear()
+        for variable in variables:
+            name, _, value = variable.partition(b"=")
+            os.environb[name] = value
+        known = set(sys.path)
+        sys.path[1:1] = [
+            path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in known
+        ]
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        sys.argv = [os.fsdecode(argument) for argument in arguments]
+        with suppress(OSError):
+            # For who looks at the processes of the machine: a fork looks like the one that it comes from.
+            Path("/proc/self/comm").write_text(sys.argv[-1].rpartition(".")[2])
+        connection.sendall(b"\0")
+        # Whatever it forks itself is not what was asked for.
+        os.register_at_fork(after_in_child=connection.close)
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with suppress(OSError, ValueError):
+            connection.sendall(bytes([code & 255]))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code & 255)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Spark ends the process that it has started, and means this one."""
+    with suppress(OSError):
+        connection.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
