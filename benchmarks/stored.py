@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -18,12 +19,16 @@ import pyarrow.parquet
 
 from aurora import Network, Settings, prepare_stored, run
 from aurora.engine.spark.session import spark_session
+from aurora.network.text import to_text
 from benchmarks.clock import show
+from benchmarks.limits import run_limited
 
 __all__ = ["main"]
 
 STORED, TUPLES = 20_000_000, 2_000_000
 PIECE = 1_000_000
+# The memory in which the join must work, in bytes: of all processes, with all files that are mapped or cached.
+MOST = 2_000_000_000
 
 
 def write_set(folder: Path, rows: int) -> Path:
@@ -122,6 +127,7 @@ def main(scale: float = 1.0) -> None:
         folder = Path(name)
         people, reports = write_set(folder, rows), write_reports(folder, tuples, rows)
         network = named(people)
+        show_limited(folder, network, reports, tuples, rows)
         given = {"reports": f"csv:{reports}"}
         sources, storing, stored = measured(lambda: prepare_stored(network, given, folder / "stored"))
         spark = spark_session("benchmarks", "local[2]")
@@ -143,6 +149,30 @@ def main(scale: float = 1.0) -> None:
             ["join", *_told(result.seconds, tuples, joined)],
             ["the same join as a batch of Spark", *_told(seconds, tuples, hand)],
         ],
+    )
+
+
+def show_limited(folder: Path, network: Network, reports: Path, tuples: int, rows: int) -> None:
+    """The command, which stores the set and joins, where the system ends what takes more memory."""
+    (folder / "named.yaml").write_text(to_text(network))
+    found, began = folder / "limited.csv", time.perf_counter()
+    command = [sys.executable, "-c", "from aurora.cli.main import main; main()", "run"]
+    given = [str(folder / "named.yaml"), f"--source=reports=csv:{reports}", f"--sink=found=csv:{found}"]
+    ended = run_limited([*command, *given], MOST)
+    seconds = time.perf_counter() - began
+    if ended is None:
+        print("This system does not let a process limit its memory: no run under a limit.")
+        return
+    lines = 0
+    if ended.status == 0:
+        with found.open("rb") as file:
+            lines = sum(1 for _ in file) - 1
+    if lines != tuples:
+        raise RuntimeError(f"under {MOST:,} bytes the run ended with {ended.status}, and {lines:,} rows")
+    show(
+        f"`aurora run`, limited to {MOST / 1e9:.2f} GB with all files: {tuples:,} tuples, {rows:,} stored rows",
+        ["ended", "seconds", "GB, files included", "GB without files"],
+        [["well", f"{seconds:.1f}", f"{ended.whole / 1e9:.2f}", f"{ended.own / 1e9:.2f}"]],
     )
 
 

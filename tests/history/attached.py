@@ -1,10 +1,12 @@
 """A network with points, queries to attach to it, and what each must answer, without Spark."""
 
 import gc
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.projection import narrow_rows, project_inputs
 from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.engine.spark.yielding import YIELDING
 from aurora.network.network import Output
 
 PATIENCE = 120.0
@@ -149,6 +152,26 @@ def tell_all() -> str:
     for ident, frame in sys._current_frames().items():
         told.append(f"thread {names.get(ident)}\n{''.join(traceback.format_stack(frame))}")
     return "\n".join(told)
+
+
+def yielding(above: int) -> list[int]:
+    """The processes below one that belong to queries: their workers, and the process that forks these."""
+    parents: dict[int, list[int]] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(place.name))
+    found = [above]
+    for process in found:
+        found += parents.get(process, [])
+    return [process for process in found if _priority(process) == YIELDING]
+
+
+def _priority(process: int) -> int | None:
+    try:
+        return os.getpriority(os.PRIO_PROCESS, process)
+    except ProcessLookupError:
+        return None
 
 
 def read(path: Path) -> bytes:

@@ -1,6 +1,8 @@
 """A network and its queries, killed at any moment and started again by the same command; and on a cluster."""
 
+import os
 import random
+import signal
 import subprocess
 import threading
 from contextlib import suppress
@@ -15,7 +17,18 @@ from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.history.control import ask
 from aurora.history.home import Home
 from tests.engine.processes import KILLS, aurora, committed, kill, start_here, wait_for
-from tests.history.attached import BORDER, QUERIES, answers, query, read, reports, streams, wait_until
+from tests.history.attached import (
+    BORDER,
+    QUERIES,
+    answers,
+    query,
+    read,
+    reports,
+    streams,
+    wait_until,
+    yielding,
+)
+from tests.thoroughness import draw_chance
 
 COUNT = 240
 
@@ -155,8 +168,9 @@ class Moves:
 
 
 def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
-    """At random moments, paused or not; a query that was detached has a part of its answers."""
-    chance, command = random.Random(KILLS), Command(tmp_path)
+    """At random moments, paused or not, and sometimes a moment after one of the processes of its queries. A query that
+    was detached has a part of its answers."""
+    chance, command = draw_chance(), Command(tmp_path)
     starts: dict[str, Any] = {}
     for number in range(KILLS):
         made = committed(command.home.checkpoint)
@@ -168,7 +182,12 @@ def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -
         moves = Moves(command, chance, number)
         command.until(lambda moves=moves: bool(moves.done))  # type: ignore[misc]
         with suppress(subprocess.TimeoutExpired):
-            process.wait(4 * chance.random())
+            process.wait(3 * chance.random())
+        if (own := yielding(process.pid)) and chance.random() < 0.5:
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(own), signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(chance.random())
         command.kill()
         moves.thread.join()
         starts |= moves.starts

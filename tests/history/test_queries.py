@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, BatchReport, Running, Settings, from_text, start
 from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.engine.spark import warm
 from aurora.history.control import ask
 from aurora.history.home import Home
+from aurora.history.query import QueryStatus
+from tests.engine.processes import KILLS
 from tests.history.attached import (
     BORDER,
     PATIENCE,
@@ -27,7 +31,9 @@ from tests.history.attached import (
     source,
     streams,
     wait_until,
+    yielding,
 )
+from tests.thoroughness import draw_chance
 
 COUNT = 60
 KERNEL = """
@@ -322,6 +328,45 @@ def test_a_query_whose_process_is_killed_goes_on_where_it_stopped(
     check_border(tmp_path)
     starts = {"p": {"point": "recent", "first": 0}}
     assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
+
+
+def _warm() -> int:
+    assert warm._started is not None
+    return warm._started[0].pid
+
+
+def test_whatever_process_of_a_query_is_killed_at_any_moment(spark: SparkSession, tmp_path: Path) -> None:
+    """The one that asks its source, a worker, or the one that forks these; while it starts, works or waits."""
+    chance, name = draw_chance(), "sums"
+
+    def status() -> QueryStatus:
+        return running.queries()[name]
+
+    with begin(tmp_path) as running:
+        running.step(1)
+        wait_until(lambda: running.statistics().batches >= 1)
+        others = readers()
+        running.attach(query(name), {"out": f"csv:{tmp_path}/{name}.csv"}, name, since="all")
+        for _ in range(max(KILLS, 3)):
+            running.step(1)
+            threading.Event().wait(1.5 * chance.random())
+            own = sorted(readers() - others | set(yielding(_warm())))
+            if own:
+                with suppress(ProcessLookupError):
+                    os.kill(chance.choice(own), signal.SIGKILL)
+            wait_until(lambda: status().state == "failed" or status().behind == 0)
+            if status().state == "failed":
+                running.resume_query(name)
+        running.resume()
+        assert running.wait().ended
+    while status().state == "failed":
+        # The network has ended with it; the next run of the home takes it up.
+        with begin(tmp_path) as running:
+            running.wait()
+    assert status().state == "ended"
+    check_border(tmp_path)
+    (starts,) = (note.starts for note in Home.of(tmp_path / "home").notes())
+    assert read(tmp_path / f"{name}.csv") == answers(query(name), starts, streams(COUNT))
 
 
 def test_a_query_does_not_write_over_what_the_network_reads(spark: SparkSession, tmp_path: Path) -> None:

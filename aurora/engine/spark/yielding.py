@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-__all__ = ["DAEMON", "NICE", "worker_priority"]
+__all__ = ["DAEMON", "NICE", "YIELDING", "worker_priority"]
 
 # The process that forks the workers, in a Spark that was started here.
 DAEMON = "aurora.engine.spark.daemon"
