@@ -337,17 +337,19 @@ def _warm() -> int:
 
 def test_whatever_process_of_a_query_is_killed_at_any_moment(spark: SparkSession, tmp_path: Path) -> None:
     """The one that asks its source, a worker, or the one that forks these; while it starts, works or waits."""
-    chance, name = draw_chance(), "sums"
+    chance, name, kills = draw_chance(), "sums", max(KILLS, 3)
+    # A batch for each, and some to come.
+    count = 10 * (kills + 3)
 
     def status() -> QueryStatus:
         return running.queries()[name]
 
-    with begin(tmp_path) as running:
+    with begin(tmp_path, count) as running:
         running.step(1)
         wait_until(lambda: running.statistics().batches >= 1)
         others = readers()
         running.attach(query(name), {"out": f"csv:{tmp_path}/{name}.csv"}, name, since="all")
-        for _ in range(max(KILLS, 3)):
+        for _ in range(kills):
             running.step(1)
             threading.Event().wait(1.5 * chance.random())
             own = sorted(readers() - others | set(yielding(_warm())))
@@ -361,12 +363,12 @@ def test_whatever_process_of_a_query_is_killed_at_any_moment(spark: SparkSession
         assert running.wait().ended
     while status().state == "failed":
         # The network has ended with it; the next run of the home takes it up.
-        with begin(tmp_path) as running:
+        with begin(tmp_path, count) as running:
             running.wait()
     assert status().state == "ended"
-    check_border(tmp_path)
+    check_border(tmp_path, count)
     (starts,) = (note.starts for note in Home.of(tmp_path / "home").notes())
-    assert read(tmp_path / f"{name}.csv") == answers(query(name), starts, streams(COUNT))
+    assert read(tmp_path / f"{name}.csv") == answers(query(name), starts, streams(count))
 
 
 def test_a_query_does_not_write_over_what_the_network_reads(spark: SparkSession, tmp_path: Path) -> None:
