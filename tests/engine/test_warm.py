@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -122,6 +123,23 @@ def test_it_ends_with_the_process_that_started_it() -> None:
     process.stdin.close()
     process.stdout.close()
     wait_until(lambda: not is_there(int(number)) and not os.path.exists(os.path.dirname(where)))
+
+
+def test_what_a_killed_process_left_is_removed(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left = tmp_path / f"{warm.FOLDER}left" / "socket"
+    left.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(left))
+    (tmp_path / f"{warm.FOLDER}used").symlink_to(os.path.dirname(place))
+    warm._sweep(left.stat().st_mtime - 1)
+    assert left.exists()
+    warm._sweep(left.stat().st_mtime + 1)
+    assert not left.parent.exists() and os.path.exists(place)
+    asked, _ = ask(place, tmp_path)
+    assert end(asked) == 7
 
 
 def test_a_query_asks_its_source_from_a_fork(spark: SparkSession) -> None:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -49,6 +50,8 @@ LOADED = (
 DEAF = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
 # The address of a socket has no more bytes.
 LONGEST = 100
+# Folders of sockets begin with this; one that is so many seconds old, and where nobody listens, was left behind.
+FOLDER, STALE = "aurora-python-", 60
 
 # The process that was started here, and where it listens.
 _started: tuple[subprocess.Popen[bytes], str] | None = None
@@ -93,8 +96,9 @@ def _start() -> str | None:
     global _started
     if _started is not None and _started[0].poll() is None:
         return _started[1]
+    _sweep(time.time() - STALE)
     try:
-        folder = tempfile.mkdtemp(prefix="aurora-python-")
+        folder = tempfile.mkdtemp(prefix=FOLDER)
     except OSError:
         return None
     place = os.path.join(folder, "socket")
@@ -109,6 +113,17 @@ def _start() -> str | None:
         atexit.register(_stop)
     _started = process, place
     return place
+
+
+def _sweep(before: float) -> None:
+    """Removes what processes left that were killed, and began before that moment: nobody listens there any more."""
+    for socket_file in Path(tempfile.gettempdir()).glob(f"{FOLDER}*/socket"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            if socket_file.stat().st_mtime < before:
+                try:
+                    probe.connect(str(socket_file))
+                except ConnectionRefusedError:
+                    shutil.rmtree(socket_file.parent, ignore_errors=True)
 
 
 def _stop() -> None:
@@ -151,6 +166,9 @@ def _become(connection: socket.socket) -> None:
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         head, channels, _, _ = socket.recv_fds(connection, 4, 3)
+        if not head:
+            # Somebody has only looked whether anyone is here.
+            return
         size = int.from_bytes(head, "big")
         with connection.makefile("rb") as file:
             folder, number, *rest = file.read(size).split(b"\0")
