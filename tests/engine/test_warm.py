@@ -145,7 +145,8 @@ def test_what_a_killed_process_left_is_removed(
 def test_a_query_asks_its_source_from_a_fork(spark: SparkSession) -> None:
     network = Network("warm")
     network.output("out", network.input("r", "k int").filter("k > 1"))
-    assert warm._started is not None
+    assert Path(spark.sparkContext.pythonExec).name.startswith("python-")
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable and warm_start.PLACE not in os.environ
     during = set[int]()
     source = {"r": Memory.of("k int", [{"k": 1}, {"k": 2}])}
     result = run(network, source, watch=lambda _: during.update(readers()))

@@ -172,7 +172,7 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
         _own_interrupts(),
         _quiet_launch() as before,
         spark_home() as home,
-        warm_python(home if own else None) as python,
+        warm_python(home if own else None),
     ):
         try:
             session = builder.getOrCreate()
@@ -180,8 +180,6 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
             if fault.getCondition() != "JAVA_GATEWAY_EXITED":
                 raise
             raise not_started(_said(before)) from None
-    if python is not None:
-        session.sparkContext.pythonExec = python
     _say_nothing_of_a_dead_java(session)
     return session
 

@@ -62,15 +62,21 @@ def warm_python(folder: Path | None) -> Iterator[str | None]:
     """While Java starts: what it is to start as Python, from a folder that stays; None where it cannot be."""
     python = None if folder is None else _write_starter(folder)
     place = None if python is None else _start()
-    if place is None:
+    if python is None or place is None:
         yield None
         return
     # Whatever Java starts has its environment.
-    os.environ[PLACE] = place
+    given = {PLACE: place, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield python
     finally:
-        del os.environ[PLACE]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _write_starter(folder: Path) -> str | None:
