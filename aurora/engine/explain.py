@@ -53,11 +53,9 @@ def describe_stages(plan: Plan) -> str:
     """Which boxes run together, and by which fields their tuples are brought there."""
     lines = []
     for stage in plan.stages:
-        where = (
-            "where tuples are read, without state"
-            if stage.number == 0
-            else "with state in Spark's checkpoint"
-        )
+        where = "without state" if plan.forgets(stage) else "with state in Spark's checkpoint"
+        if stage.number == 0:
+            where = "where tuples are read, without state"
         lines.append(f"stage {stage.number} ({where})")
         for entry in plan.entries:
             if entry.stage == stage.number:

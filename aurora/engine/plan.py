@@ -1,6 +1,6 @@
 """How a network runs: boxes fused into stages, and the streams that enter each stage, spread over buckets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -67,6 +67,12 @@ class Plan:
     def is_merge(self, box: Box) -> bool:
         """Whether it is the second step of a box, which puts together what the first found in every bucket."""
         return box.name in self.steps.values()
+
+    def forgets(self, stage: Stage) -> bool:
+        """Whether nothing is kept in a stage from one batch to the next: no state, and no clock."""
+        operators = [box.operator for box in stage.boxes]
+        kept = any(op.partition is not None and not op.traits.forgets for op in operators)
+        return not kept and not any(entry is not None for own in stage.clocks for entry in own)
 
     @property
     def has_timeouts(self) -> bool:
@@ -175,13 +181,14 @@ def _upstream(network: Network, ports: list[Port]) -> list[Box]:
 
 def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: bool) -> _Placing:
     placing = _Placing(network, lowest)
+    watched = {each.name for each in _upstream(network, [port for box in boxes for port in box.clocks])}
     for name, entry in network.inputs.items():
         if not entry.static:
             placing.made_in[Port(name)] = 0
             placing.bucket_fields[Port(name)] = None
             placing.progressing[Port(name)] = frozenset()
     for box in boxes:
-        box = _put_first_step(box, placing, fuse)
+        box = _put_first_step(box, placing, fuse, watched)
         streams = network.streams(box)
         here = placing.find_stage(box)
         if box.operator.partition is None:
@@ -198,13 +205,13 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
     return placing
 
 
-def _put_first_step(box: Box, placing: _Placing, fuse: bool) -> Box:
+def _put_first_step(box: Box, placing: _Placing, fuse: bool, watched: Collection[str]) -> Box:
     """Puts the first step of a box that can be done in two, and gives the second; else the box as it is.
 
-    Tuples stay where they are made, if they can. What would come to one bucket is spread over all of them, unless it
-    is in one already.
+    `watched` are the boxes on which clocks of others may depend. Tuples stay where they are made, if they can. Those
+    that would come to one bucket are spread over all of them, unless they are in one already.
     """
-    steps = find_steps(box.operator)
+    steps = find_steps(box.operator, box.name in watched)
     if steps is None:
         return box
     (port,) = box.inputs
@@ -220,7 +227,7 @@ def _put_first_step(box: Box, placing: _Placing, fuse: bool) -> Box:
     _put(replace(box, name=name, operator=first), [port], here, [spread], placing)
     placing.steps[name] = box.name
     parts = Port(name, next(iter(first.outputs)))
-    return replace(box, operator=second, inputs=(parts,), clocks=(parts,))
+    return replace(box, operator=second, inputs=(parts,), clocks=(parts,) * len(second.traits.clocks))
 
 
 def _stateless_spreads(operator: Operator, streams: list[Port], here: int, placing: _Placing) -> list[Spread]:

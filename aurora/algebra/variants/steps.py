@@ -28,8 +28,11 @@ from aurora.algebra.windows.apart import Apart, BestApart, take_apart
 __all__ = ["Merge", "find_steps"]
 
 
-def find_steps(operator: Operator) -> "tuple[Aggregate, Merge] | None":
-    """The two steps of a box, the first for every bucket, the second for one; None where it must be done in one."""
+def find_steps(operator: Operator, watched: bool = True) -> "tuple[Aggregate, Merge] | None":
+    """The two steps of a box, the first for every bucket, the second for one; None where it must be done in one.
+
+    `watched`: whether somebody goes by the progress of the box.
+    """
     if not isinstance(operator, Aggregate) or operator.order.group_by:
         return None
     if operator.timeout is not None or operator.predicate is not None:
@@ -39,7 +42,7 @@ def find_steps(operator: Operator) -> "tuple[Aggregate, Merge] | None":
         return None
     kind = Found if isinstance(reducer, BestApart) else Aggregate
     first = kind(operator.input, reducer, operator.order, operator.windows)
-    return (first, Merge(operator, first)) if first.by_clock else None
+    return (first, Merge(operator, first, watched)) if first.by_clock else None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Merge:
 
     whole: Aggregate
     first: Aggregate
+    watched: bool
 
     @property
     def outputs(self) -> dict[str, Schema]:
@@ -78,7 +82,7 @@ class Merge:
     @property
     def traits(self) -> Traits:
         # The progress of the whole box, which the first step knows.
-        return Traits(clocks=(Clock(0, self.whole.order.on),))
+        return Traits(clocks=(Clock(0, self.whole.order.on),) if self.watched else (), forgets=True)
 
     def keeps(self, port: str) -> Keeps:
         return ({},)
@@ -89,6 +93,8 @@ class Merge:
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
     ) -> Mapping[str, Progress]:
+        if not self.watched:
+            return {}
         start = self.whole.start if isinstance(self.whole, Top) else self.whole.order.on
         return {start: clocks[0]}
 
