@@ -15,6 +15,7 @@ from aurora.algebra.windows.functions import Function, function_of
 from aurora.algebra.windows.functions.choices import Extreme
 from aurora.algebra.windows.functions.collections import Distinct, from_lists, to_lists
 from aurora.algebra.windows.functions.moments import Shape
+from aurora.algebra.windows.functions.sketch import ApproximateDistinct, PlainDistinct
 from aurora.algebra.windows.functions.sums import Spread, Sum, WholeMean
 from aurora.algebra.windows.reducer import Reducer
 
@@ -119,6 +120,8 @@ def _function_apart(call: AggregateCall) -> Function | None:
             return WholeMean()
         case Spread() | Shape() | Sum(whole=False) | Distinct(of=Sum(whole=False)):
             return None
+        case ApproximateDistinct():
+            return PlainDistinct()
         case Extreme() if floating:
             # Of 0.0 and -0.0, which are equal, the first stays.
             return None
