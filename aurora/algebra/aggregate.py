@@ -145,9 +145,14 @@ class Aggregate:
         """Whether tuples go into their windows as they come: where these lie, and their values, do not depend on it."""
         return self.windows.align and self._in_panes and not self.reducer.ordered
 
+    @property
+    def by_clock(self) -> bool:
+        """Whether what comes is summed up by pane, and a clock closes the windows of all groups alike."""
+        return self._at_once and self.order.clocked and self.timeout is None
+
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         train = inputs[0].select(self._fields)
-        if self._at_once and self.order.clocked and self.timeout is None:
+        if self.by_clock:
             return {"1": sum_up_panes(self, train, turn)}
         return {"1": call_in_slices(self._work, train, "groups", self.order.group_by, turn)}
 
@@ -184,6 +189,11 @@ class Aggregate:
         if clock is not None and not turn.moment.end:
             note_due_keys(self, kept, admitted, turn)
         return Train.concat([*early, result]).arrange()
+
+    def lift_arrivals(self, train: Train, panes: Values) -> tuple[Train, Values, list[pa.Array]]:
+        """What stands for the tuples of some panes before they are summed up, and the tuples and panes for which it
+        does."""
+        return train, panes, self.reducer.lift(self.reducer.arguments(train.rows), len(train))
 
     def _arguments(self, admitted: Admitted, turn: Turn) -> WindowRows:
         rows = admitted.train.rows

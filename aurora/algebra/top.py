@@ -132,7 +132,11 @@ class Top(Aggregate):
             return Train.empty(self.outputs["1"].arrow(), len(keys) + 2)
         columns = [column.take(pa.array(row)) for column in kept.columns]
         lists = columns if self._in_panes else self._best.lift(columns, len(row))
-        found, owner, lengths = from_lists(self._best.combine(lists, begins)[0])
+        return self.give_best(self._best.combine(lists, begins)[0], window, keys)
+
+    def give_best(self, lists: pa.Array, window: Values, keys: Ints) -> Train:
+        """The tuples of lists, one for each window, the best first."""
+        found, owner, lengths = from_lists(lists)
         tuples = pa.RecordBatch.from_struct_array(found)
         place = np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
         start = from_values(window[owner], self.order.type(self.input))

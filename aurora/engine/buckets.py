@@ -1,25 +1,34 @@
 """Buckets: where a tuple goes by the hash of its key."""
 
+from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
 
 from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.train import Train
 
-if TYPE_CHECKING:
-    from aurora.engine.plan import Spread
-
-__all__ = ["labels", "split"]
+__all__ = ["EVENLY", "Evenly", "labels", "split"]
 
 
-def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train]]:
+class Evenly(Enum):
+    """To any bucket, to each as many as to the others."""
+
+    EVENLY = "evenly"
+
+
+EVENLY = Evenly.EVENLY
+
+
+def split(train: Train, spread: tuple[str, ...] | Evenly | None, buckets: int) -> list[tuple[int, Train]]:
     """The part of a train for each bucket; without key fields all of it goes to bucket 0."""
     if len(train) == 0:
         return []
     if spread is None:
         return [(bucket, train) for bucket in range(buckets)]
+    if spread is EVENLY:
+        return _share_out(train, buckets)
     if spread == () or buckets == 1:
         return [(0, train)]
     bucket = (
@@ -33,6 +42,19 @@ def split(train: Train, spread: "Spread", buckets: int) -> list[tuple[int, Train
         if len(mine):
             parts.append((number, train.take(mine)))
     return parts
+
+
+def _share_out(train: Train, buckets: int) -> list[tuple[int, Train]]:
+    """Neighbours stay together, so that no tuple has to be copied. Short trains do not all begin in the same bucket;
+    where one does follows from its first tuple, so that a batch that is run again is spread as it was."""
+    number = int(train.keys[0, 0])
+    first = (number * 0x9E3779B97F4A7C15 & (1 << 64) - 1) >> 33
+    cuts = [len(train) * part // buckets for part in range(buckets + 1)]
+    return [
+        ((first + part) % buckets, train.slice(low, high - low))
+        for part, (low, high) in enumerate(pairwise(cuts))
+        if high > low
+    ]
 
 
 @cache

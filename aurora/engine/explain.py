@@ -1,7 +1,8 @@
 """What a network is and how it would run, as text."""
 
-from aurora.engine.plan import Plan
-from aurora.network.network import Network
+from aurora.engine.buckets import EVENLY, Evenly
+from aurora.engine.plan import Entry, Plan
+from aurora.network.network import Box, Network
 from aurora.network.points import Point
 
 __all__ = ["describe_network", "describe_stages"]
@@ -52,17 +53,14 @@ def describe_stages(plan: Plan) -> str:
     """Which boxes run together, and by which fields their tuples are brought there."""
     lines = []
     for stage in plan.stages:
-        where = (
-            "where tuples are read, without state"
-            if stage.number == 0
-            else "with state in Spark's checkpoint"
-        )
+        where = "without state" if plan.forgets(stage) else "with state in Spark's checkpoint"
+        if stage.number == 0:
+            where = "where tuples are read, without state"
         lines.append(f"stage {stage.number} ({where})")
         for entry in plan.entries:
             if entry.stage == stage.number:
-                what = f"the clock {entry.port}.{entry.clock}" if entry.clock else str(entry.port)
-                lines.append(f"  -> {what} {_spread(entry.spread)}")
-        lines += [f"     {box.kind} {box.name}" for box in stage.boxes]
+                lines.append(f"  -> {_entering(plan, entry)} {_spread(entry.spread)}")
+        lines += [f"     {_boxed(plan, box)}" for box in stage.boxes]
         if not stage.boxes:
             lines.append("     no box: tuples are only read and spread")
         lines += [
@@ -73,7 +71,24 @@ def describe_stages(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _spread(spread: tuple[str, ...] | None) -> str:
+def _entering(plan: Plan, entry: Entry) -> str:
+    """A stream or a clock by its name; what a box finds in every bucket has that of the box."""
+    box = plan.steps.get(entry.port.box)
+    name = str(entry.port) if box is None else f"the parts of {box}"
+    if entry.clock is None:
+        return name
+    return f"the clock {name}.{entry.clock}" if box is None else f"the clock of {name}"
+
+
+def _boxed(plan: Plan, box: Box) -> str:
+    if box.name in plan.steps:
+        return f"{box.kind} {plan.steps[box.name]}, first step: in every bucket, of the tuples there"
+    return f"{box.kind} {box.name}{', second step: the parts put together' if plan.is_merge(box) else ''}"
+
+
+def _spread(spread: tuple[str, ...] | Evenly | None) -> str:
     if spread is None:
         return "to every bucket"
+    if spread is EVENLY:
+        return "evenly"
     return f"by {', '.join(spread)}" if spread else "to one bucket"

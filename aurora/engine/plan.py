@@ -1,6 +1,6 @@
 """How a network runs: boxes fused into stages, and the streams that enter each stage, spread over buckets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,6 +8,8 @@ import numpy as np
 from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.variants.steps import find_steps
+from aurora.engine.buckets import EVENLY, Evenly
 from aurora.engine.fingerprint import describe
 from aurora.engine.tables import Table, rows_for
 from aurora.errors import AuroraError
@@ -17,6 +19,9 @@ __all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
 
 # Which fields have progress, not how far they have come, is what a plan asks for.
 NOWHERE = Progress.none(np.dtype(np.int64))
+
+# Behind the name of a box: the first of its two steps. No port is called so, by which other boxes get their names.
+IN_PARTS = ":in parts"
 
 # The fields whose values decide the bucket; None where every bucket gets the whole stream.
 Spread = tuple[str, ...] | None
@@ -28,7 +33,7 @@ class Entry:
 
     port: Port
     stage: int
-    spread: Spread
+    spread: Spread | Evenly
     clock: str | None = None
 
 
@@ -56,6 +61,18 @@ class Plan:
     bucket_fields: dict[Port, Spread]
     schemas: dict[Port, Schema]
     depths: dict[Port, int]
+    # Boxes that are done in two steps: the first has a name of its own, behind which stands that of the box.
+    steps: dict[str, str] = field(default_factory=dict)
+
+    def is_merge(self, box: Box) -> bool:
+        """Whether it is the second step of a box, which puts together what the first found in every bucket."""
+        return box.name in self.steps.values()
+
+    def forgets(self, stage: Stage) -> bool:
+        """Whether nothing is kept in a stage from one batch to the next: no state, and no clock."""
+        operators = [box.operator for box in stage.boxes]
+        kept = any(op.partition is not None and not op.traits.forgets for op in operators)
+        return not kept and not any(entry is not None for own in stage.clocks for entry in own)
 
     @property
     def has_timeouts(self) -> bool:
@@ -107,6 +124,8 @@ class _Placing:
 
     network: Network
     lowest: dict[str, int]
+    boxes: list[Box] = field(default_factory=list)
+    steps: dict[str, str] = field(default_factory=dict)
     stage_of: dict[str, int] = field(default_factory=dict)
     made_in: dict[Port, int] = field(default_factory=dict)
     bucket_fields: dict[Port, Spread] = field(default_factory=dict)
@@ -119,6 +138,11 @@ class _Placing:
         """How a clock gets to a box in a stage; None where it is known there."""
         known = name in self.progressing[port] and self.made_in[port] == stage
         return None if known else Entry(port, stage, None, name)
+
+    def find_stage(self, box: Box) -> int:
+        """The first stage in which all that a box needs is there or comes in."""
+        earliest = max(self.lowest.get(box.name, 0), self.first_stage(box))
+        return max([self.made_in[port] for port in self.network.streams(box)] + [earliest])
 
     def first_stage(self, box: Box) -> int:
         """The first stage in which the clocks of a box can be known: values are seen in one bucket, and must travel."""
@@ -141,7 +165,7 @@ def plan_network(network: Network, outputs: list[str] | None = None, fuse: bool 
         moved = _gather_relations(boxes, placing, lowest)
         if not moved:
             break
-    return _finished(network, boxes, placing, wanted)
+    return _finished(network, placing, wanted)
 
 
 def _upstream(network: Network, ports: list[Port]) -> list[Box]:
@@ -157,15 +181,16 @@ def _upstream(network: Network, ports: list[Port]) -> list[Box]:
 
 def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: bool) -> _Placing:
     placing = _Placing(network, lowest)
+    watched = {each.name for each in _upstream(network, [port for box in boxes for port in box.clocks])}
     for name, entry in network.inputs.items():
         if not entry.static:
             placing.made_in[Port(name)] = 0
             placing.bucket_fields[Port(name)] = None
             placing.progressing[Port(name)] = frozenset()
     for box in boxes:
+        box = _put_first_step(box, placing, fuse, watched)
         streams = network.streams(box)
-        earliest = max(lowest.get(box.name, 0), placing.first_stage(box))
-        here = max([placing.made_in[port] for port in streams] + [earliest])
+        here = placing.find_stage(box)
         if box.operator.partition is None:
             spreads = _stateless_spreads(box.operator, streams, here, placing)
         else:
@@ -178,6 +203,31 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
             spreads = fitting
         _put(box, streams, here, spreads, placing)
     return placing
+
+
+def _put_first_step(box: Box, placing: _Placing, fuse: bool, watched: Collection[str]) -> Box:
+    """Puts the first step of a box that can be done in two, and gives the second; else the box as it is.
+
+    `watched` are the boxes on which clocks of others may depend. Tuples stay where they are made, if they can. Those
+    that would come to one bucket are spread over all of them, unless they are in one already.
+    """
+    steps = find_steps(box.operator, box.name in watched)
+    if steps is None:
+        return box
+    (port,) = box.inputs
+    here = placing.find_stage(box)
+    stays = fuse and here > 0 and placing.made_in[port] == here
+    if stays and placing.bucket_fields[port] == ():
+        return box
+    if placing.made_in[port] == here and not stays:
+        here += 1
+    first, second = steps
+    name = f"{box.name}{IN_PARTS}"
+    spread = placing.bucket_fields[port] if stays else EVENLY
+    _put(replace(box, name=name, operator=first), [port], here, [spread], placing)
+    placing.steps[name] = box.name
+    parts = Port(name, next(iter(first.outputs)))
+    return replace(box, operator=second, inputs=(parts,), clocks=(parts,) * len(second.traits.clocks))
 
 
 def _stateless_spreads(operator: Operator, streams: list[Port], here: int, placing: _Placing) -> list[Spread]:
@@ -254,7 +304,10 @@ def _common_positions(box: Box, keyed: list[tuple[str, ...]], boxes: list[Box]) 
     return kept
 
 
-def _put(box: Box, streams: list[Port], here: int, spreads: list[Spread], placing: _Placing) -> None:
+def _put(
+    box: Box, streams: list[Port], here: int, spreads: Sequence[Spread | Evenly], placing: _Placing
+) -> None:
+    placing.boxes.append(box)
     placing.stage_of[box.name] = here
     placing.wiring[box.name] = tuple(
         None if placing.made_in[port] == here else Entry(port, here, spread)
@@ -274,7 +327,7 @@ def _put(box: Box, streams: list[Port], here: int, spreads: list[Spread], placin
         placing.bucket_fields[Port(box.name, port)] = after
 
 
-def _after(operator: Operator, port: str, spreads: list[Spread]) -> Spread:
+def _after(operator: Operator, port: str, spreads: Sequence[Spread | Evenly]) -> Spread:
     """The fields of the output that hold the bucket, None where they are lost."""
     found = [_renamed(spread, kept) for spread, kept in zip(spreads, operator.keeps(port), strict=True)]
     if operator.partition is None:
@@ -284,9 +337,9 @@ def _after(operator: Operator, port: str, spreads: list[Spread]) -> Spread:
     return next((fields for fields in found if fields is not None), None)
 
 
-def _renamed(spread: Spread, names: Mapping[str, str]) -> Spread:
+def _renamed(spread: Spread | Evenly, names: Mapping[str, str]) -> Spread:
     """The fields under their new names; None where one of them is lost."""
-    if spread is None or any(name not in names for name in spread):
+    if spread is None or spread is EVENLY or any(name not in names for name in spread):
         return None
     return tuple(names[name] for name in spread)
 
@@ -322,11 +375,11 @@ def _names(named: Iterable[object]) -> str:
     return ", ".join(map(str, named))
 
 
-def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dict[str, Port]) -> Plan:
+def _finished(network: Network, placing: _Placing, wanted: dict[str, Port]) -> Plan:
     last = max(placing.stage_of.values(), default=0)
     stages = []
     for number in range(last + 1):
-        here = [box for box in boxes if placing.stage_of[box.name] == number]
+        here = [box for box in placing.boxes if placing.stage_of[box.name] == number]
         wiring, clocks = (tuple(of[box.name] for box in here) for of in (placing.wiring, placing.clocks))
         stages.append(Stage(number, tuple(here), wiring, clocks))
     wires = [wire for of in (placing.wiring, placing.clocks) for own in of.values() for wire in own]
@@ -337,7 +390,7 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
     for name, schema in inputs:
         depths[Port(name)] = 1
         schemas[Port(name)] = schema
-    for box in boxes:
+    for box in placing.boxes:
         depth = box.operator.depth(tuple(depths[port] for port in network.streams(box)))
         for port, schema in box.operator.outputs.items():
             depths[Port(box.name, port)] = depth
@@ -352,4 +405,5 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
         placing.bucket_fields,
         schemas,
         depths,
+        placing.steps,
     )

@@ -1,4 +1,4 @@
-"""The Spark query of a network: a constant skeleton, the source and a stage with state after the other."""
+"""The Spark query of a network: a constant skeleton, the source and one stage after the other."""
 
 import io
 from contextlib import redirect_stdout
@@ -9,7 +9,7 @@ from aurora.engine.plan import Plan
 from aurora.engine.settings import cores_of
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
 from aurora.engine.spark.source import Admission, TrainSource, pack_admission
-from aurora.engine.spark.stage import StageProcessor
+from aurora.engine.spark.stage import PassingStage, StageProcessor
 from aurora.engine.wagons import Job
 
 __all__ = ["explain_plan", "train_query"]
@@ -21,6 +21,10 @@ def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFram
     spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
     wagons = spark.readStream.format("aurora").option("admission", pack_admission(admission)).load()
     for stage in job.plan.stages[1:]:
+        if job.plan.forgets(stage):
+            there = wagons.repartition(job.buckets, "bucket")
+            wagons = there.mapInArrow(PassingStage(admission.job, stage.number), wagons.schema)
+            continue
         wagons = wagons.groupBy("bucket").transformWithStateInPandas(
             StageProcessor(admission.job, stage.number), wagons.schema, "append", "none"
         )

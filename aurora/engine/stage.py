@@ -86,29 +86,31 @@ def run_stage(
             _train(plan, port, here.get(port if entry is None else entry))
             for port, entry in zip(streams, wires, strict=True)
         )
+        # Both steps of a box count as the box.
+        name = plan.steps.get(box.name, box.name)
         if dropping:
             inputs = tuple(
-                _shed(plan, port, train, f"{port}{TO}{box.name}", dropping, counts)
+                _shed(plan, port, train, f"{port}{TO}{name}", dropping, counts)
                 for port, train in zip(streams, inputs, strict=True)
             )
         own = f"{box.name}{OWN}"
         if _has_nothing_to_do(box, inputs, known, moment):
-            idle = Counter(dict.fromkeys(box.operator.outputs, 0))
-            counts[box.name] = BoxCounts(ports=idle, state=state.bytes(own))
+            idle = Counter({} if name != box.name else dict.fromkeys(box.operator.outputs, 0))
+            counts[name] = BoxCounts(ports=idle, state=state.bytes(own))
             continue
         turn = Turn(state.within(own), moment, primary=primary, relations=relations, clocks=known)
         started = time.perf_counter_ns()
-        outputs = _call_box(box, inputs, turn)
-        counts[box.name] = BoxCounts(
-            sum(map(len, inputs)),
-            Counter({port: len(train) for port, train in outputs.items()}),
+        outputs = _call_box(box, name, inputs, turn)
+        counts[name] = BoxCounts(
+            0 if plan.is_merge(box) else sum(map(len, inputs)),
+            Counter({} if name != box.name else {port: len(train) for port, train in outputs.items()}),
             time.perf_counter_ns() - started,
             state.bytes(own),
             turn.discarded,
         )
         counts |= _count_parts(box.name, turn)
-        for name, train in outputs.items():
-            made = Port(box.name, name)
+        for output, train in outputs.items():
+            made = Port(box.name, output)
             here[made] = _shed(plan, made, train, str(made), dropping, counts) if dropping else train
     if any(box.operator.traits.relations for box in stage.boxes):
         counts[f"relations of stage {number}"] = BoxCounts(state=state.bytes(RELATIONS))
@@ -215,21 +217,21 @@ def _count_parts(box: str, turn: Turn) -> dict[str, BoxCounts]:
     return found
 
 
-def _call_box(box: Box, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
+def _call_box(box: Box, name: str, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
     """Calls a box; a fault of its kernel, which may be the user's, comes with the name of the box."""
     try:
         return box.operator.call(inputs, turn)
     except AuroraError as fault:
-        raise AuroraError(f"box {_at_work(box, turn)}: {fault}") from fault
+        raise AuroraError(f"box {_at_work(name, turn)}: {fault}") from fault
     except Exception as fault:
         place = traceback.extract_tb(fault.__traceback__)[-1]
         where = f"{os.path.basename(place.filename)}, line {place.lineno}"
         told = " ".join(str(fault).split())
-        raise AuroraError(f"box {_at_work(box, turn)}: {type(fault).__name__}: {told} ({where})") from fault
+        raise AuroraError(f"box {_at_work(name, turn)}: {type(fault).__name__}: {told} ({where})") from fault
 
 
-def _at_work(box: Box, turn: Turn) -> str:
-    return next(reversed(turn.parts), box.name)
+def _at_work(name: str, turn: Turn) -> str:
+    return next(reversed(turn.parts), name)
 
 
 def _join_trains(trains: list[Train]) -> Train:

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from aurora import Network
-from tests.algebra.drawn_functions import ALL, SO_FAR
+from tests.algebra.drawn_functions import ALL, APART, SO_FAR
 from tests.algebra.kernels import USERS
 from tests.algebra.naive_boxes import (
     SAME,
@@ -16,6 +16,7 @@ from tests.algebra.naive_boxes import (
     GatherValue,
     KeptTuples,
     PulledSum,
+    largest_and_value,
     last_and_value,
     nothing_missing,
     running_value,
@@ -61,14 +62,18 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
     order = {**orders[0], "group_by": ["g"]}
     two = {"left_order": orders[0], "right_order": orders[-1], "name": f"{name}x"}
     match kind:
-        case "clocked" | "clocked groups":
-            align, by = draw(st.booleans()), kind == "clocked groups"
+        case "clocked" | "clocked groups" | "clocked parts":
+            align, by = kind == "clocked parts" or draw(st.booleans()), kind == "clocked groups"
             functions = {"v": text} if by else {"g": "last(g)", "v": text}
+            computed = value(ALL[text]) if by else last_and_value(ALL[text])
+            if kind == "clocked parts":
+                # What is summed up in every bucket, and put together.
+                text = draw(st.sampled_from([*APART]))
+                functions, computed = {"g": "max(g)", "v": text}, largest_and_value(ALL[text])
             options = {"size": size, "advance": advance, "align": align, "name": f"{name}x"}
             found = stream.aggregate(functions, order=order if by else orders[0], **options)
             found.map(SAME, name=name)
             plain_order = squal.Order("T", group_by=("g",) if by else ())
-            computed = value(ALL[text]) if by else last_and_value(ALL[text])
             naive = clocks.Windows(computed, plain_order, size, advance, align)
 
             def earliest(bounds: list[Any]) -> Any:

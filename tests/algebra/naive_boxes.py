@@ -19,6 +19,7 @@ __all__ = [
     "GatherValue",
     "KeptTuples",
     "PulledSum",
+    "largest_and_value",
     "last_and_value",
     "nothing_missing",
     "running_value",
@@ -38,6 +39,13 @@ def value(compute: Compute) -> squal.Functions:
 
 def last_and_value(compute: Compute) -> squal.Functions:
     return lambda rows: {"g": rows[-1]["g"], "v": compute(rows)}
+
+
+def largest_and_value(compute: Compute) -> squal.Functions:
+    return lambda rows: {
+        "g": max((row["g"] for row in rows if row["g"] is not None), default=None),
+        "v": compute(rows),
+    }
 
 
 def running_value(compute: Compute) -> squal.Functions:

@@ -51,7 +51,15 @@ ONE_AT_A_TIME = [
     ),
     *USERS,
 ]
-ONE_CLOCKED = ["clocked", "sessions", "clocked bsort", "clocked running", "clocked top", "kept"]
+ONE_CLOCKED = [
+    "clocked",
+    "clocked parts",
+    "sessions",
+    "clocked bsort",
+    "clocked running",
+    "clocked top",
+    "kept",
+]
 CLOCKED = [*ONE_CLOCKED, "clocked groups", "clocked tops", "session groups", "gather", "clocked join"]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
 PASSES = {"filter": (0,), "explode": (0,), "union": (0, 1), "last": (0,), "asof": (0,), "pull": (0,)}

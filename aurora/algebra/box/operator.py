@@ -43,6 +43,8 @@ class Traits:
     it gives later, however late: one that is left out there makes answers wrong for good. `choice`: it gives some
     of its tuples as they are. `computed`: its fields as it computes them. `narrowed` gives the box that does the
     same for these fields of its output only.
+
+    `forgets`: tuples must meet in it, by its partition, but it keeps nothing from one turn to the next.
     """
 
     passes: bool = False
@@ -59,6 +61,7 @@ class Traits:
     choice: Choice | None = None
     computed: Mapping[str, Node] = field(default_factory=dict)
     narrowed: Callable[[Collection[str]], "Operator"] | None = None
+    forgets: bool = False
 
 
 class Operator(Protocol):

@@ -63,7 +63,7 @@ def _sum_up_arrivals(box: "Aggregate", train: Train, clock: Progress, turn: Turn
     if not chosen.all():
         train, value = train.filter(chosen), value[chosen]
     panes = box.windows.panes(value, np.zeros(len(value), value.dtype))
-    lifted = box.reducer.lift(box.reducer.arguments(train.rows), len(train))
+    train, panes, lifted = box.lift_arrivals(train, panes)
     keys = [train.rows.column(name) for name in box.order.group_by]
     return _sum_up(box, _batch(panes, train.arrived, keys, lifted))
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment
@@ -16,10 +18,10 @@ from aurora.engine.plan import Entry
 from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
-from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment
+from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment, to_arrow
 from aurora.network.network import Port
 
-__all__ = ["make_stop"]
+__all__ = ["make_short_stop", "make_stop"]
 
 
 # So many bytes are handed to Spark together; what follows is packed when they are gone.
@@ -44,16 +46,51 @@ def make_stop(
                 arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload))
     if moment is None:
         # Only what passes through to a later stage or to the sinks: its labels may be none of this stage's.
-        yield from _frames(leaving)
+        yield from map(_frame, _in_pieces(leaving))
         return
     store = SparkStore(values, os.path.join(job.scratch, f"{number}-{label}"))
     state = State(store)
-    primary = label == labels(job.buckets)[0]
-    plan = rewrite_plan(job.plan, controls.rewrites, controls.streams)
-    here, counts = run_stage(plan, number, arrived, state, moment, primary, controls.drops)
+    loaded = _run_boxes(job, number, label, arrived, state, moment, controls)
     if not moment.end:
         # Nothing comes after the end.
         store.write(state.changes())
+    yield from map(_frame, _in_pieces(chain(leaving, loaded)))
+
+
+def make_short_stop(job: Job, number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where nothing is kept. In a partition are the wagons of one bucket, and others that pass through."""
+    moment: Moment | None = None
+    controls, label = Controls(), 0
+    arrived: dict[Entry | Port, list[Train]] = {}
+    for batch in batches:
+        stops = batch.column("stage").to_numpy() == number
+        if not stops.all():
+            yield batch.filter(pa.array(~stops))
+        for row in np.flatnonzero(stops).tolist():
+            lane, payload = batch.column("lane")[row].as_py(), batch.column("payload")[row]
+            if lane == Lane.MOMENT:
+                moment, controls = read_moment(payload.as_py())
+                label = batch.column("bucket")[row].as_py()
+            else:
+                arrived.setdefault(job.plan.entries[lane], []).append(Train.from_bytes(payload.as_buffer()))
+    if moment is not None:
+        loaded = _run_boxes(job, number, label, arrived, State(), moment, controls)
+        yield from map(to_arrow, _in_pieces(loaded))
+
+
+def _run_boxes(
+    job: Job,
+    number: int,
+    label: int,
+    arrived: dict[Entry | Port, list[Train]],
+    state: State,
+    moment: Moment,
+    controls: Controls,
+) -> Iterator[Wagon]:
+    """Passes what has arrived through the boxes at once, and gives what leaves them wagon by wagon."""
+    primary = label == labels(job.buckets)[0]
+    plan = rewrite_plan(job.plan, controls.rewrites, controls.streams)
+    here, counts = run_stage(plan, number, arrived, state, moment, primary, controls.drops)
     arrived.clear()
     onward = (
         wagon
@@ -61,21 +98,20 @@ def make_stop(
         if (primary if wagon.stage == SINKS else wagon.bucket == label)
     )
     shown = job.tap_wagons(number, here, controls.taps, label)
-    loaded = chain(job.load_wagons(number, here, counts, label), shown)
-    yield from _frames(chain(leaving, loaded, onward))
+    return chain(job.load_wagons(number, here, counts, label), shown, onward)
 
 
-def _frames(wagons: Iterable[Wagon]) -> Iterator[pd.DataFrame]:
-    """The wagons in frames of bounded size, one at least."""
+def _in_pieces(wagons: Iterable[Wagon]) -> Iterator[list[Wagon]]:
+    """The wagons in pieces of bounded size, one at least."""
     loaded: list[Wagon] = []
     size = 0
     for wagon in wagons:
         if loaded and size + len(wagon.payload) > FRAME:
-            yield _frame(loaded)
+            yield loaded
             loaded, size = [], 0
         loaded.append(wagon)
         size += len(wagon.payload)
-    yield _frame(loaded)
+    yield loaded
 
 
 def _frame(wagons: list[Wagon]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions.collections import from_lists, single_lists, to_lists
 from aurora.algebra.windows.functions.function import Function, to_valid
 
-__all__ = ["ApproximateDistinct"]
+__all__ = ["ApproximateDistinct", "PlainDistinct"]
 
 Registers = npt.NDArray[np.uint8]
 
@@ -68,6 +68,43 @@ class ApproximateDistinct(Function):
         filled = np.flatnonzero(to_valid(registers))
         counts[filled] = _estimate(_to_table(registers.take(pa.array(filled))))
         return pa.array(counts)
+
+
+@dataclass(frozen=True)
+class PlainDistinct(ApproximateDistinct):
+    """The same, kept in types that fields of a stream can have; without registers the second list is empty."""
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        return _to_plain(super().lift(arguments, rows))
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return _to_plain(super().combine(_from_plain(columns), starts))
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        return super().finish(_from_plain(columns))
+
+
+def _to_plain(columns: list[pa.Array]) -> list[pa.Array]:
+    lists, registers = columns
+    filled = np.flatnonzero(to_valid(registers))
+    table = _to_table(registers.take(pa.array(filled)))
+    numbers = pa.array(table.ravel().view(np.int8))
+    return [
+        lists.cast(pa.list_(pa.int64()), safe=False),
+        to_lists(numbers, np.repeat(filled, REGISTERS), len(lists)),
+    ]
+
+
+def _from_plain(columns: list[pa.Array]) -> list[pa.Array]:
+    lists, registers = columns
+    numbers, _, lengths = from_lists(registers)
+    filled = lengths > 0
+    table = np.asarray(numbers.to_numpy(zero_copy_only=False)).astype(np.int8).view(np.uint8)
+    place = pa.array(np.cumsum(filled) - 1, mask=~filled)
+    return [
+        lists.cast(pa.list_(pa.uint64()), safe=False),
+        _from_table(table.reshape(-1, REGISTERS)).take(place),
+    ]
 
 
 def _different(lists: pa.Array, run: Ints) -> tuple[Hashes, Ints]:

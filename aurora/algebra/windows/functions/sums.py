@@ -10,7 +10,9 @@ from aurora.algebra.tuples.train import Ints, Values
 from aurora.algebra.windows.functions.function import Function, add_runs, to_floats, to_ints, to_valid
 from aurora.algebra.windows.functions.scans import Ranges, accumulate_runs, add_up_runs
 
-__all__ = ["Count", "Spread", "Sum"]
+__all__ = ["Count", "Spread", "Sum", "WholeMean"]
+
+LOW = np.int64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,27 @@ class Sum(Function):
             return super().over_ranges(arguments, ranges)
         lifted = self.lift(arguments, len(arguments[0]))
         return self.finish([pa.array(_add_ranges(column, ranges)) for column in lifted])
+
+
+@dataclass(frozen=True)
+class WholeMean(Function):
+    """avg(x) of whole numbers, exact in whatever order they are added.
+
+    Kept are the sums of the upper and of the lower 32 bits, and how many there are: two billion values fit.
+    """
+
+    width: ClassVar[int] = 3
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        values = to_ints(arguments[0])
+        return [pa.array(values >> 32), pa.array(values & LOW), pa.array(to_valid(arguments[0]))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(add_runs(column.to_numpy(), starts)) for column in columns]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        upper, lower, count = (column.to_numpy() for column in columns)
+        return pa.array((upper * 2.0**32 + lower) / np.maximum(count, 1), mask=count == 0)
 
 
 @dataclass(frozen=True)
