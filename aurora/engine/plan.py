@@ -11,6 +11,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.fingerprint import describe
 from aurora.engine.tables import Table, rows_for
 from aurora.errors import AuroraError
+from aurora.network.checks import Check
 from aurora.network.network import Box, Network, Port
 
 __all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
@@ -56,6 +57,8 @@ class Plan:
     bucket_fields: dict[Port, Spread]
     schemas: dict[Port, Schema]
     depths: dict[Port, int]
+    # What the tuples of an input must satisfy, for those inputs that have checks.
+    checks: dict[str, tuple[Check, ...]] = field(default_factory=dict)
 
     @property
     def has_timeouts(self) -> bool:
@@ -97,6 +100,7 @@ class Plan:
             f"{entry.port} into {entry.stage} by {entry.clock or entry.spread}" for entry in self.entries
         ]
         inputs = [f"{name} {schema}" for name, schema in self.inputs]
+        inputs += [f"{name} checked {describe(checks)}" for name, checks in self.checks.items()]
         outputs = [f"{name} from {port}" for name, port in self.outputs]
         return "\n".join([self.name, *inputs, *boxes, *entries, *outputs])
 
@@ -352,4 +356,5 @@ def _finished(network: Network, boxes: list[Box], placing: _Placing, wanted: dic
         placing.bucket_fields,
         schemas,
         depths,
+        {name: entry.checks for name, entry in network.inputs.items() if entry.checks},
     )

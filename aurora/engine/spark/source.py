@@ -43,8 +43,8 @@ class Admission:
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
-    controls. Where the query is the user's own, `mark` is that of the checkpoint of its sources, and `tended` are its
-    folder and the lock of the one who feeds them.
+    controls. With `warm_up`, the first batch has no rows. Where the query is the user's own, `mark` is that of the
+    checkpoint of its sources, and `tended` are its folder and the lock of the one who feeds them.
     """
 
     job: "Parcel[Job]"
@@ -58,6 +58,7 @@ class Admission:
     notes: str | None = None
     mark: str | None = None
     tended: tuple[str, str] | None = None
+    warm_up: bool = False
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
@@ -110,6 +111,7 @@ class Admission:
         held, first = not controls.allow(start["batch"]), start["batch"] == 0
         if start["end"] or (held and not first):
             return start
+        held = held or (first and self.warm_up)
         live = self.live
         recent = _add_trip(start, took)
         length = self._length(start, controls, took, live, recent)
