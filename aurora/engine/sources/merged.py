@@ -232,7 +232,7 @@ class MergedFiles:
             return _Stretch(place, found, np.empty(0, np.int64), True)
         piece, before = self._part(file, _Stretch(place, found, np.empty(0, np.int64), False))
         keys = read_keys(piece, self.by, before)
-        falls = np.flatnonzero(np.diff(keys, prepend=before) < 0)
+        falls = np.flatnonzero(keys < np.concatenate([np.array([before], np.int64), keys[:-1]]))
         if len(falls):
             raise self._unordered(path, place, found, keys, int(falls[0]))
         return _Stretch(place, found, keys, int(found.ends[-1]) >= text.size())
