@@ -114,7 +114,10 @@ class LineFiles:
 
     def check(self) -> None:
         """Raises a fault if the header of the first file lacks a field, or if no line of a single file can be read."""
-        for path in self._files.known()[:1]:
+        known = self._files.known()
+        # Those that have been read may be gone.
+        there = [path for path in known if os.path.exists(path)] if self.delete else known
+        for path in there[:1]:
             head = None if self._texts.is_copied(path) else self._texts.head(path, not self._tailed)
             if head and self.style == "csv" and not self._files.several and not self.follow:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
