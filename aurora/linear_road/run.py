@@ -265,7 +265,7 @@ class _Job:
         sources = prepare_stored(self._network, {"traffic": address}, self._folder.hidden("stored"))
         result = run(self._network, sources, sinks, self._settings, watched, self._stop)
         taken = result.seconds if self._started is None else time.monotonic() - self._started
-        tuples = result.totals.taken["kinds"]
+        tuples = result.totals.taken.get("kinds", 0)
         if not self._folder.rejects.exists():
             with self._folder.rejects.open("w", newline="") as file:
                 csv.writer(file).writerow(["source", "file", "line", "reason", "text"])
@@ -285,13 +285,14 @@ class _Job:
         self._folder.begun.touch()
         second = max(self._second(report.places["traffic"]), 0)
         taken = report.seconds if self._started is None else time.monotonic() - self._started
+        taken_in = report.taken.get("kinds", 0)
         self._lag = max(self._lag, behind)
         self._watch(
             Progress(
                 second,
                 self._found.last_second,
-                report.taken["kinds"],
-                report.taken["kinds"] / max(taken, 0.001),
+                taken_in,
+                taken_in / max(taken, 0.001),
                 behind,
                 self._stamps.latest(),
             )

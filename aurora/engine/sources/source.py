@@ -16,6 +16,7 @@ __all__ = [
     "NOTICE",
     "REJECTS",
     "Cursor",
+    "EmptyPiece",
     "Feed",
     "Opening",
     "Piece",
@@ -81,6 +82,14 @@ class Piece(Protocol):
     def read(self, schema: Schema) -> Portion:
         """The rows of the piece, with the fields of the schema."""
         ...
+
+
+@dataclass(frozen=True)
+class EmptyPiece:
+    """No rows: whoever reads it has loaded what reads and what follows."""
+
+    def read(self, schema: Schema) -> Portion:
+        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64))
 
 
 @runtime_checkable

@@ -297,6 +297,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
         from aurora.engine.buckets import labels
+        from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)
         moment = Moment(end["now"], start["number"], end["end"])
@@ -317,7 +318,10 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = labels(admission.buckets)
         for index, (name, source) in enumerate(admission.sources.items()):
             before, after = start["inputs"][name], end["inputs"][name]
-            for piece in source.pieces(before, after, admission.pieces):
+            pieces = source.pieces(before, after, admission.pieces)
+            if admission.warm_up and not start["batch"]:
+                pieces = pieces or [EmptyPiece()] * admission.pieces
+            for piece in pieces:
                 label = marks[len(tasks) % len(marks)]
                 tasks.append(Task(moment, end["wall"], controls, label, index, before, piece))
         return tasks
