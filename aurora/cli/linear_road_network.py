@@ -27,16 +27,15 @@ def network(
 
     Example: aurora linear-road network --history traffic > linear-road.yaml
     """
-    from aurora import to_text
+    from aurora import Network, to_text
+    from aurora.linear_road.fused.queries import fused_linear_road
     from aurora.linear_road.network.prepared import Prepared, prepare
+    from aurora.linear_road.network.queries import linear_road
 
-    if fused:
-        from aurora.linear_road.fused.queries import fused_linear_road as make
-    else:
-        from aurora.linear_road.network.queries import linear_road as make
     known = Prepared()
     if history is not None:
         from aurora.linear_road.stored_histories import find_histories
 
         known = prepare(find_histories(history, history), prepared.absolute(), today, fused=fused)
-    typer.echo(to_text(make(known)), nl=False)
+    made: Network = fused_linear_road(known) if fused else linear_road(known)
+    typer.echo(to_text(made), nl=False)

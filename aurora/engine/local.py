@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.rewriting import rewrite_plan
+from aurora.engine.sources.checking import check_portion
 from aurora.engine.sources.fitting import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
@@ -131,10 +133,11 @@ class LocalRun:
         self, index: int, portion: Portion, start: int, now: int
     ) -> tuple[Train, tuple[Reject, ...]]:
         name, schema = self.plan.inputs[index]
-        rows = fit_rows(f"source {name}", portion, schema)
+        portion = replace(portion, rows=fit_rows(f"source {name}", portion, schema))
+        portion = check_portion(name, portion, self.plan.checks.get(name, ()))
         keys = arrival_numbers(self._number, portion.numbers - start, index, len(self.plan.inputs))
         arrived = np.full(len(keys), now, np.int64) if portion.arrived is None else portion.arrived
-        return Train(rows, arrived, keys[None]), portion.rejects
+        return Train(portion.rows, arrived, keys[None]), portion.rejects
 
     def feed(self, trains: Iterable[tuple[str, Train]], moment: Moment) -> dict[str, Train]:
         """Runs one batch: trains of the inputs, each read by a task of its own. Gives what came out."""

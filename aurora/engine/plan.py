@@ -13,6 +13,7 @@ from aurora.engine.buckets import EVENLY, Evenly
 from aurora.engine.fingerprint import describe
 from aurora.engine.tables import Table, rows_for
 from aurora.errors import AuroraError
+from aurora.network.checks import Check
 from aurora.network.network import Box, Network, Port
 
 __all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
@@ -63,6 +64,8 @@ class Plan:
     depths: dict[Port, int]
     # Boxes that are done in two steps: the first has a name of its own, behind which stands that of the box.
     steps: dict[str, str] = field(default_factory=dict)
+    # What the tuples of an input must satisfy, for those inputs that have checks.
+    checks: dict[str, tuple[Check, ...]] = field(default_factory=dict)
 
     def is_merge(self, box: Box) -> bool:
         """Whether it is the second step of a box, which puts together what the first found in every bucket."""
@@ -114,6 +117,7 @@ class Plan:
             f"{entry.port} into {entry.stage} by {entry.clock or entry.spread}" for entry in self.entries
         ]
         inputs = [f"{name} {schema}" for name, schema in self.inputs]
+        inputs += [f"{name} checked {describe(checks)}" for name, checks in self.checks.items()]
         outputs = [f"{name} from {port}" for name, port in self.outputs]
         return "\n".join([self.name, *inputs, *boxes, *entries, *outputs])
 
@@ -406,4 +410,5 @@ def _finished(network: Network, placing: _Placing, wanted: dict[str, Port]) -> P
         schemas,
         depths,
         placing.steps,
+        {name: entry.checks for name, entry in network.inputs.items() if entry.checks},
     )

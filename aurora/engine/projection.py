@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from aurora.algebra.box.needs import Needs, merge
+from aurora.algebra.box.needs import Needs, merge, needs_of_text
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct
 from aurora.network.network import Network, Port
@@ -21,8 +21,12 @@ def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
     needs = find_needs(network, [*ends, *(point.port for point in network.points.values())])
     smaller = Network(network.name)
     for name, entry in network.inputs.items():
-        schema = entry.schema if entry.static else _schema(entry.schema, needs.get(Port(name), {}))
-        smaller.inputs[name] = replace(entry, schema=schema)
+        wants = needs.get(Port(name), {})
+        if entry.checks:
+            wants = merge(wants, needs_of_text([check.condition for check in entry.checks]))
+        schema = entry.schema if entry.static else _schema(entry.schema, wants)
+        checks = tuple(check.over(schema) for check in entry.checks)
+        smaller.inputs[name] = replace(entry, schema=schema, checks=checks)
     for box in network.boxes.values():
         if any(Port(box.name, port) in needs for port in box.operator.outputs):
             smaller.add(box.name, box.spec)

@@ -380,6 +380,7 @@ class SparkRun:
             target=None if seconds is None else max(1, round(seconds * 1000)),
             longest=None if zone == math.inf else round(1000 * find_longest(zone)),
             notes=str(self._bound.checkpoint.folder),
+            warm_up=self._settings.warm_up,
         )
         with worker_priority(self._spark, self._yields):
             trains = train_query(self._spark, self._bound.job, admission)

@@ -6,6 +6,7 @@ outlives the run that it feeds.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -15,9 +16,12 @@ from pathlib import Path
 
 from aurora.errors import AuroraError
 from aurora.linear_road.drive import FolderReceiver, drive
-from aurora.linear_road.traffic import delivered_seconds
 
-__all__ = ["Clock", "Delivery"]
+__all__ = ["ENDED", "Clock", "Delivery", "delivered_seconds"]
+
+# Appears in the folder behind the last second.
+ENDED = "_ended"
+_DELIVERED = re.compile(r"second-(\d+)\.csv")
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What the process is told. `folder` gets a file a second, `ended` appears behind the last."""
+    """What the process is told. `folder` gets a file a second, and one named ENDED behind the last."""
 
     data: str
     folder: str
     clock: str
-    ended: str
     report: str
     replicate: int
     start_at: int
@@ -79,7 +82,21 @@ class Delivery:
                 clock=time.time,
             )
             Path(self.report).write_text(json.dumps(report.asdict()))
-        Path(self.ended).touch()
+        (folder / ENDED).touch()
+
+
+def delivered_seconds(folder: str | Path) -> list[int]:
+    """The seconds whose files are there, ascending: none is missing before the last.
+
+    A file that comes while a folder is listed may be left out, and a later one not; so the folder is listed twice.
+    """
+    last = max(_listed(folder), default=-1)
+    return sorted(second for second in _listed(folder) if second <= last)
+
+
+def _listed(folder: str | Path) -> list[int]:
+    found = (_DELIVERED.fullmatch(entry.name) for entry in os.scandir(folder))
+    return [int(match[1]) for match in found if match]
 
 
 class _Waiting(FolderReceiver):

@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from aurora import AuroraError, BatchReport, Network, Settings, prepare_stored, run
+from aurora.linear_road.addresses import (
+    Second,
+    delivered_address,
+    delivered_second,
+    stored_address,
+    stored_second,
+)
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
 from aurora.linear_road.folder import RunFolder
@@ -20,7 +27,6 @@ from aurora.linear_road.network.prepared import prepare
 from aurora.linear_road.network.queries import linear_road
 from aurora.linear_road.reading import Survey, survey
 from aurora.linear_road.stored_histories import find_histories
-from aurora.linear_road.traffic import DeliveredTraffic, StoredTraffic
 
 __all__ = ["PACES", "Progress", "RunReport", "run_benchmark"]
 
@@ -124,6 +130,8 @@ def run_benchmark(
         for note in notes:
             tell(note)
         copies = found.replication(replicate)
+        # In real time the driver makes the copies.
+        made = copies if pace == "fast" else None
         steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
         prepared = prepare(histories, folder.hidden("history"), today, *steps, fused=fused)
         settings = Settings(
@@ -136,11 +144,17 @@ def run_benchmark(
             home=None if home is None else str(home.absolute()),
             rejects=f"csv:{folder.rejects}",
             batch_seconds=_BATCH_SECONDS[pace],
+            # Before the clock starts, and before anything is asked for.
+            warm_up=True,
         )
-        network = fused_linear_road(prepared) if fused else linear_road(prepared, GRAPHS if graphs else None)
+        network = (
+            fused_linear_road(prepared, made)
+            if fused
+            else linear_road(prepared, GRAPHS if graphs else None, made)
+        )
         job = _Job(folder, found, network, settings, watch, tell, stop, hopeless, graphs)
         if pace == "fast":
-            done = job.fast(StoredTraffic(found, copies), began)
+            done = job.fast(began)
         else:
             done = job.realtime(data, replicate, began)
         report = RunReport(
@@ -180,15 +194,17 @@ class _Job:
         self._clock = Clock(folder.hidden("clock.json"))
         self._stamps = Stamps()
         self._started: float | None = None
+        # The second at which a batch has ended.
+        self._second: Second = stored_second(found)
         self._told = 0.0
         self._lag = 0.0
         self.notes: list[str] = []
 
-    def fast(self, source: StoredTraffic, began: float) -> dict[str, Any]:
+    def fast(self, began: float) -> dict[str, Any]:
         def watched(report: BatchReport) -> None:
             self._progress(report, 0.0)
 
-        return self._run(source, None, watched, began)
+        return self._run(stored_address(self._found), None, watched, began)
 
     def realtime(self, data: Path, replicate: int, began: float) -> dict[str, Any]:
         hidden = self._folder.hidden
@@ -197,16 +213,13 @@ class _Job:
             str(data.absolute()),
             str(delivered),
             str(self._clock.path),
-            str(hidden("ended")),
             str(hidden("driver.json")),
             replicate,
             self._found.first_second,
             self._found.last_second,
         )
         driver = delivery.start()
-        reads = tuple(str(file.path) for file in self._found.files)
-        source = DeliveredTraffic(str(delivered), str(hidden("ended")), reads=reads)
-        kept: list[int] = []
+        self._second = delivered_second(self._found)
 
         def go() -> None:
             assert driver.stdin is not None
@@ -221,12 +234,9 @@ class _Job:
         def watched(report: BatchReport) -> None:
             if self._started is None:
                 go()
-            second = report.places["traffic"]["second"]
-            # A batch answers the seconds before its place; a second is due when the clock gets there.
-            behind = max(0.0, self._clock.now() - second) if second > 0 and not report.end else 0.0
-            self._progress(report, behind)
-            kept.append(second)
-            _remove_seconds(delivered, kept[-3] if len(kept) > 2 else 0)
+            # A second is due when the clock gets there; the next one may take a second to come.
+            due = self._second(report.places["traffic"]) + 1
+            self._progress(report, max(0.0, self._clock.now() - due) if due > 0 and not report.end else 0.0)
 
         def ended() -> None:
             if driver.wait() != 0:
@@ -234,7 +244,7 @@ class _Job:
 
         threading.Thread(target=ended, daemon=True).start()
         try:
-            done = self._run(source, self._clock, watched, began)
+            done = self._run(delivered_address(delivered), self._clock, watched, began)
         finally:
             if driver.poll() is None:
                 driver.kill()
@@ -246,16 +256,16 @@ class _Job:
         return done
 
     def _run(
-        self, source: Any, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
+        self, address: str, clock: Clock | None, watched: Callable[[BatchReport], None], began: float
     ) -> dict[str, Any]:
         sinks = answer_sinks(
             self._folder.output, clock.epoch if clock else None, self._stamps, requests=self._requests
         )
         # Beside the checkpoint, so that a run that goes on finds the history stored by key.
-        sources = prepare_stored(self._network, {"traffic": source}, self._folder.hidden("stored"))
+        sources = prepare_stored(self._network, {"traffic": address}, self._folder.hidden("stored"))
         result = run(self._network, sources, sinks, self._settings, watched, self._stop)
         taken = result.seconds if self._started is None else time.monotonic() - self._started
-        tuples = result.totals.taken["kinds"]
+        tuples = result.totals.taken.get("kinds", 0)
         if not self._folder.rejects.exists():
             with self._folder.rejects.open("w", newline="") as file:
                 csv.writer(file).writerow(["source", "file", "line", "reason", "text"])
@@ -273,15 +283,16 @@ class _Job:
 
     def _progress(self, report: BatchReport, behind: float) -> None:
         self._folder.begun.touch()
-        second = max(report.places["traffic"]["second"] - 1, 0)
+        second = max(self._second(report.places["traffic"]), 0)
         taken = report.seconds if self._started is None else time.monotonic() - self._started
+        taken_in = report.taken.get("kinds", 0)
         self._lag = max(self._lag, behind)
         self._watch(
             Progress(
                 second,
                 self._found.last_second,
-                report.taken["kinds"],
-                report.taken["kinds"] / max(taken, 0.001),
+                taken_in,
+                taken_in / max(taken, 0.001),
                 behind,
                 self._stamps.latest(),
             )
@@ -294,10 +305,3 @@ class _Job:
         if self._hopeless is not None and behind > self._hopeless:
             self.notes.append(f"given up at second {second}, {behind:.0f} s behind")
             self._stop.set()
-
-
-def _remove_seconds(folder: Path, before: int) -> None:
-    """Deletes delivered seconds that no restart will ask for again."""
-    for entry in os.scandir(folder):
-        if entry.name.startswith("second-") and int(entry.name[7:-4]) < before:
-            os.unlink(entry.path)

@@ -27,15 +27,21 @@ STORED = '{stored: "parquet:PATH", key: [Field]}'
 
 def add_input(network: Network, name: str, entry: Any, points: Mapping[str, Schema] | None) -> None:
     where = f"input {name}"
-    known = isinstance(entry, Mapping) and not set(entry) - {"schema", "static", "point"}
+    known = isinstance(entry, Mapping) and not set(entry) - {"schema", "static", "point", "check"}
     if not known or not {"schema", "point"} & set(entry):
         raise AuroraError(
-            f'{where}: write {{schema: "Field type, .."}} (and static: true for a table), or {{point: NAME}}'
+            f'{where}: write {{schema: "Field type, .."}}, with static: true for a table, or check: '
+            "{reason: condition} for what every tuple must satisfy; or {point: NAME}"
         )
     static, point = read_truth(entry, "static", where), entry.get("point")
+    check: dict[str, Any] = {"check": entry["check"] or {}} if "check" in entry else {}
+    if static and check:
+        raise AuroraError(
+            f"{where}: a table has no check, for every answer may depend on each of its rows; leave it out"
+        )
     add = network.table if static else network.input
     if "point" not in entry:
-        add(name, str(entry["schema"]))
+        add(name, str(entry["schema"]), **check)
         return
     if not isinstance(point, str):
         raise AuroraError(f"{where}: point is the name of a connection point, found '{point}'")
@@ -49,7 +55,7 @@ def add_input(network: Network, name: str, entry: Any, points: Mapping[str, Sche
                 f"{where}: this network is a query that takes the point {point} of a running one; "
                 f'attach it with aurora attach DIR QUERY, or give the schema: "Field type, .."'
             )
-    add(name, schema, point=point)
+    add(name, schema, point=point, **check)
 
 
 def check_points(network: Network, points: Mapping[str, Schema]) -> None:
@@ -142,6 +148,8 @@ def _output(network: Network, output: Output) -> dict[str, Any]:
 def _input(entry: Input) -> dict[str, Any]:
     told: dict[str, Any] = {} if entry.point is None else {"point": entry.point}
     told["schema"] = str(entry.schema)
+    if entry.checks:
+        told["check"] = {check.reason: check.condition.text for check in entry.checks}
     return told | ({"static": True} if entry.static else {})
 
 

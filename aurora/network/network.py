@@ -20,6 +20,7 @@ from aurora.network.boxes import (
     with_clocks,
     with_references,
 )
+from aurora.network.checks import Check, read_checks
 from aurora.network.points import Point, Stored, check_key, check_name, find_schema, make_point
 from aurora.network.qos import Qos, read_qos
 from aurora.network.relations import check_relations
@@ -34,6 +35,7 @@ class Input:
     """Where tuples come in; a static one is a table.
 
     `stored` says where a table lies; `point` is the connection point, or the stored set, whose tuples these are.
+    `checks` are what its tuples must satisfy.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Input:
     static: bool = False
     stored: Stored | None = None
     point: str | None = None
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,19 @@ class Network:
         # The file that it was read from, if any: no run may write there.
         self.path: str | None = None
 
-    def input(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
-        """An input; `point` is a connection point of the running network to attach to, or a stored set of this one."""
-        return self._input(name, schema, static=False, point=point)
+    def input(
+        self,
+        name: str,
+        schema: str | Schema | None = None,
+        *,
+        point: str | None = None,
+        check: Mapping[str, str] | None = None,
+    ) -> Stream:
+        """An input; `point` is a connection point of the running network to attach to, or a stored set of this one.
+
+        `check` are conditions that a tuple must satisfy, by the reasons for which others are rejected.
+        """
+        return self._input(name, schema, static=False, point=point, check=check)
 
     def table(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
         """A static table for joins: it is bound to a source like an input, and read whole."""
@@ -118,7 +131,14 @@ class Network:
         self._check_fields(found, where)
         return self._take(Input(name, found, True, Stored(address, check_key(key, found, where))))
 
-    def _input(self, name: str, schema: str | Schema | None, static: bool, point: str | None) -> Stream:
+    def _input(
+        self,
+        name: str,
+        schema: str | Schema | None,
+        static: bool,
+        point: str | None,
+        check: Mapping[str, str] | None = None,
+    ) -> Stream:
         where = f"input {name}"
         self._new_name(name, where, self.inputs)
         own = None if point is None else self._stored_set(point, where)
@@ -137,7 +157,8 @@ class Network:
             find_schema(own.name, parsed, {own.name: own.schema}, where)
         # A window by "#" gives a field of that name, which can come back by a point.
         self._check_fields(parsed, where, () if point is None else ("#",))
-        return self._take(Input(name, parsed, static, point=point))
+        checks = () if check is None else read_checks(check, parsed, where)
+        return self._take(Input(name, parsed, static, point=point, checks=checks))
 
     def _take(self, entry: Input) -> Stream:
         if entry.name in self.inputs:

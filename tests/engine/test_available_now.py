@@ -1,5 +1,6 @@
 """The trigger that takes what there is: live inputs stop where they were when it began, and no time passes then."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,13 @@ def test_inputs_that_end_are_read_to_the_end() -> None:
     assert limits == {}
     offset = admitted.next(admitted.next(offset, 0, limits=limits), 1, limits=limits)
     assert offset["end"] and admitted.next(offset, 2, limits=limits) is offset
+
+
+def test_the_first_batch_is_empty_where_everything_is_to_be_loaded_before(tmp_path: Path) -> None:
+    """All that there is comes with the second one; a run that goes on has been through it."""
+    source = Memory.of(SCHEMA, [{"a": n} for n in range(6)])
+    admitted = replace(admission({"in": source}), warm_up=True)
+    first = admitted.next(admitted.first(), 0)
+    assert rows_of(first) == {"in": 0} and first["batch"] == 1 and not first["end"]
+    second = admitted.next(first, 1)
+    assert rows_of(second) == {"in": 6} and second["end"]

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Schema, Settings, run
-from aurora.engine.sources.address import check_source, read_table
+from aurora.engine.sources.address import check_source, open_source, read_table
 from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.folder import FileList
 from aurora.engine.sources.parquet import ParquetFiles
-from aurora.engine.sources.source import Portion, Source
+from aurora.engine.sources.source import Portion, Source, can_shed, forget_before
 from tests.thoroughness import examples
 
 SCHEMA = Schema.parse("a int, b string, c timestamp")
@@ -208,3 +209,80 @@ def test_lines_from_a_socket(spark: SparkSession, tmp_path: Path) -> None:
     assert rows == [{"g": 0, "v": 0, "n": 25}, {"g": 1, "v": 1, "n": 25}, {"g": 7, "v": 100, "n": 1}]
     assert done.totals.rejected == 1
     assert "oops" in (tmp_path / "rejects.csv").read_text()
+
+
+def test_a_folder_that_ends_and_is_emptied(tmp_path: Path) -> None:
+    """It is followed until a file says that no other will come; files go once no restart asks for them."""
+    schema = Schema.parse("a int")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    address = f"csv:{folder}?end=_done&delete=yes"
+    check_source("in", address)
+    source, _ = open_source("in", address, schema, False, tmp_path)
+    assert source.live and not source.finished(source.begin())
+    (folder / "1.csv").write_text("1\n2\n")
+    (folder / "2.csv").write_text("3\n")
+    first = source.advance(source.begin(), 10)
+    assert first["row"] == 3 and not source.finished(first)
+    assert rows_of([piece.read(schema) for piece in source.pieces(source.begin(), first, 2)]) == [
+        {"a": 1}, {"a": 2}, {"a": 3}
+    ]  # fmt: skip
+    forget_before(source, first)
+    assert sorted(path.name for path in folder.iterdir()) == ["2.csv"]
+    (folder / "3.csv").write_text("4\n")
+    (folder / "_done").touch()
+    assert not source.finished(first)
+    # A restart finds the order that was noted, though the first file is gone.
+    again, _ = open_source("in", address, schema, False, tmp_path)
+    last = again.advance(first, 10)
+    assert rows_of([piece.read(schema) for piece in again.pieces(first, last, 1)]) == [{"a": 4}]
+    assert again.finished(last) and again.advance(last, 10) == last
+    forget_before(again, last)
+    assert sorted(path.name for path in folder.iterdir()) == ["3.csv", "_done"]
+
+
+def test_the_marker_is_no_file_of_the_folder_and_rows_may_be_shed_if_the_address_says_so(
+    tmp_path: Path,
+) -> None:
+    schema = Schema.parse("a int")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("1\n")
+    (tmp_path / "in" / "end.csv").write_text("")
+    address = f"csv:{tmp_path}/in/*.csv?end=end.csv"
+    plain, _ = open_source("in", address, schema, False, tmp_path)
+    cursor = plain.advance(plain.begin(), 10)
+    assert plain.finished(cursor) and not can_shed(plain)
+    by_clock, _ = open_source("in", f"{address}&shed=yes", schema, False, tmp_path)
+    assert can_shed(by_clock)
+
+
+def test_the_order_of_files_that_an_earlier_version_noted(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.csv").write_text("1\n")
+    noted = [str(tmp_path / "b.csv"), str(tmp_path / "a.csv")]
+    notes.write_text(json.dumps(noted))
+    files = FileList(f"{tmp_path}/*.csv", True, str(notes))
+    assert files.known() == noted[:0] + noted + [str(tmp_path / "c.csv")]
+    # What a kill has cut off was never relied upon.
+    notes.write_text(notes.read_text() + '["/not/whole')
+    assert FileList(f"{tmp_path}/*.csv", True, str(notes)).known() == files.known()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("/a.csv?end=_done", "end is for the files of a folder or pattern, such as DIR/part-"),
+        ("/a.csv?delete=yes", "delete is for the files of a folder"),
+        ("?delete=maybe", "delete is yes or no, found 'maybe'"),
+        ("?end=x/y", "end is the name of a file in the folder, as _SUCCESS, found 'x/y'"),
+    ],
+)
+def test_options_of_folders_that_cannot_be(tmp_path: Path, options: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text("1\n")
+    with pytest.raises(AuroraError, match=f"source in: {message}"):
+        check_source("in", f"csv:{tmp_path}{options}")
+    if not options.startswith("/"):
+        return
+    with pytest.raises(AuroraError):
+        read_table("in", f"csv:{tmp_path}{options}", Schema.parse("a int"))

@@ -11,12 +11,13 @@ from aurora.cli.commands import app
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sources.address import open_source
+from aurora.linear_road.addresses import stored_address
 from aurora.linear_road.fused.queries import fused_linear_road
-from aurora.linear_road.network.prepared import Prepared, prepare
-from aurora.linear_road.network.queries import INPUT, OUTPUTS, linear_road
+from aurora.linear_road.network.prepared import prepare
+from aurora.linear_road.network.queries import OUTPUTS, linear_road
+from aurora.linear_road.network.traffic import INPUT
 from aurora.linear_road.reading import survey
 from aurora.linear_road.stored_histories import find_histories
-from aurora.linear_road.traffic import StoredTraffic
 from tests.linear_road.test_validate import write, write_histories
 from tests.linear_road.traffic import Traffic, corner_cases, crowd, histories
 from tests.spec import linear_road as spec
@@ -53,15 +54,21 @@ def short_road(tmp_path_factory: pytest.TempPathFactory) -> Road:
     return folder, right
 
 
-Made = Callable[[Prepared], Network]
+Made = Callable[..., Network]
 BOTH = pytest.mark.parametrize("made", [linear_road, fused_linear_road], ids=["boxes", "fused"])
 
 
-def ran(folder: Path, made: Made, rows: list[int], buckets: int, pieces: int = 2) -> LocalRun:
+def ran(
+    folder: Path, made: Made, rows: list[int], buckets: int, pieces: int = 2, replicate: int = 1
+) -> LocalRun:
+    """Through the engine's CSV source, as a run reads it."""
     found = survey(folder)
-    prepared = prepare(find_histories(folder, None), folder / "prepared", today=2)
-    source = StoredTraffic(found, found.replication(1))
-    network = made(prepared)
+    copies = found.replication(replicate)
+    steps = (copies.xways, copies.vid_step) if replicate > 1 else (0, 0)
+    prepared = prepare(find_histories(folder, None), folder / "prepared", 2, *steps)
+    network = made(prepared, copies=copies)
+    schema = network.inputs["traffic"].schema
+    source, _ = open_source("traffic", stored_address(found), schema, False, folder)
     stored = prepare_stored(network, {}, folder / "stored")
     run = LocalRun(plan_network(network).with_tables(stored), buckets)
     run.read({"traffic": source}, rows, pieces)
@@ -114,6 +121,47 @@ def test_boxes_and_kernels_give_the_same_rows(road):
     for output in OUTPUTS:
         by_boxes, by_kernels = (sorted(map(sorted_fields, run.rows(output))) for run in (boxes, fused))
         assert by_boxes == by_kernels
+
+
+@BOTH
+def test_copies_are_answered_like_their_originals(short_road, made):
+    """With numbers of their own: the answers of every copy are those of the original."""
+    folder, right = short_road
+    copies = survey(folder).replication(3)
+    run = ran(folder, made, [900], 2, replicate=3)
+    asked = {
+        "tolls": ("VID", copies.vid_step, {(vid, time) for vid, time in right.tolls}),
+        "alerts": ("VID", copies.vid_step, {(vid, time) for vid, time in right.alerts}),
+        "expenditures": ("QID", copies.qid_step, {(q.qid, q.time) for q in right.queries if q.kind == 3}),
+    }
+    for output, (name, step, originals) in asked.items():
+        rows = run.rows(output)
+        for copy in range(3):
+            mine = [row for row in rows if row[name] // step == copy]
+            assert sorted((row[name] % step, row["Time"]) for row in mine) == sorted(originals)
+        told = [sorted_fields({**row, name: row[name] % step}) for row in rows]
+        assert all(told.count(one) == 3 for one in told[:20])
+    assert run.counts["kinds"].taken == 3 * sum(survey(folder).counts.values())
+
+
+def test_a_reader_looks_only_at_the_fields_that_the_type_defines(tmp_path):
+    """What a type does not define may hold anything; what it defines is checked, and the reason told."""
+    good = ["0,1,7,50,0,1,0,3,16000,x,,300,-,1.5,99999", "2,1,7,a,b,c,d,e,f,1,g,h,i,j,k"]
+    bad = {
+        "0,1,7,150,0,1,0,3,16000,-1,-1,-1,-1,-1,-1": "Spd is not an integer, 0..100 (Type 0, Spd null)",
+        "0,1,7,101,0,1,0,3,16000,-1,-1,-1,-1,-1,-1": "Spd is not an integer, 0..100 (Type 0, Spd 101)",
+        "2,1,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1": "QID is not an integer, 0 or more (Type 2, QID null)",
+        "1,1,7,-1,-1,-1,-1,-1,-1,1,-1,-1,-1,-1,-1": "unknown type, 0, 2, 3 or 4 expected (Type 1)",
+        "0,1,7,50": "expected 15 fields, found 4",
+        "4,1,7,-1,0,-1,-1,-1,-1,1,0,0,0,0,-1": "DOW is not an integer, 1..7 (Type 4, DOW 0)",
+    }
+    write(tmp_path / "in.csv", [*good, *bad])
+    run = ran(tmp_path, linear_road, [3], 2)
+    assert run.counts["kinds"].taken == 2 and len(run.rows("tolls")) == len(run.rows("balances")) == 1
+    found = [(reject.file, reject.line, reject.text, reject.reason) for _, reject in run.rejects]
+    assert found == [("in.csv", 3 + at, *line) for at, line in enumerate(bad.items())]
+    survey_says = {reject.line for reject in survey(tmp_path).rejects}
+    assert survey_says == {line for _, line, _, _ in found}
 
 
 def test_the_printed_network_gives_the_right_answers_from_a_plain_csv_file(tmp_path):

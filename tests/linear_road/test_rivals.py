@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import AuroraError
+from aurora.linear_road.delivery import delivered_seconds
 from aurora.linear_road.drive import FolderReceiver, drive
 from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals import server, systems
@@ -18,7 +19,6 @@ from aurora.linear_road.rivals.lines import mend, plain
 from aurora.linear_road.rivals.postgres import PostgresDatabase
 from aurora.linear_road.rivals.procedure import Arrival
 from aurora.linear_road.rivals.systems import Input, Relational, Telling
-from aurora.linear_road.traffic import delivered_seconds
 from tests.linear_road.test_validate import write, write_histories
 from tests.linear_road.traffic import Traffic, corner_cases, crowd, histories
 from tests.spec import linear_road as spec

@@ -18,10 +18,10 @@ from aurora.engine.locks import Locks, lock_beside
 from aurora.history.control import ask
 from aurora.history.home import Home
 from aurora.history.peek import open_point
+from aurora.linear_road.addresses import stored_address
 from aurora.linear_road.folder import RunFolder
 from aurora.linear_road.reading import survey
 from aurora.linear_road.run import RunReport, run_benchmark
-from aurora.linear_road.traffic import StoredTraffic
 from aurora.linear_road.validate import Verdict, validate
 from tests.engine.processes import KILLS, aurora, committed, kill, wait_for
 from tests.engine.without_spark import files
@@ -65,7 +65,7 @@ def check(verdict: Verdict, road: Path, out: Path) -> None:
     found = [line.split(",", 4)[1:3] for line in rejects[1:]]
     first = 1 + (road / "xway-0.csv").read_text().splitlines().index(BAD[0])
     assert sorted(found) == [["xway-0.csv", str(first + i)] for i in range(3)]
-    assert "QID is not an integer" in rejects[2] and "Spd out of range: 150, 0..100 expected" in rejects[3]
+    assert "QID is not an integer, 0 or more" in rejects[2] and "Spd is not an integer, 0..100" in rejects[3]
     report = json.loads((out / "report.json").read_text())
     assert report["rejected"] == 3 and report["ended"]
     assert report["tuples"] == sum(verdict.tuples.values())
@@ -167,11 +167,15 @@ def test_what_is_read_is_not_written(road: Path, tmp_path: Path, name: str, pace
     assert files(tmp_path) == before
 
 
-def test_the_sources_say_what_they_read(road: Path) -> None:
-    found = survey(road)
-    assert StoredTraffic(found, found.replication(1)).reads == tuple(
-        map(str, sorted(road.glob("xway-*.csv"), key=lambda path: int(path.stem[5:])))
-    )
+def test_the_files_of_a_folder_are_merged_by_time(road: Path, tmp_path: Path) -> None:
+    merged = f"csv:{road}/xway-[0-9]*.csv?header=no&unreadable=null&merge=Time"
+    assert stored_address(survey(road)) == merged
+    one = road / "xway-0.csv"
+    assert stored_address(survey(one)) == f"csv:{one}?header=no&unreadable=null"
+    for name in ("xway-0.csv", "xway-1.csv", "xway-1 (copy).csv"):
+        (tmp_path / name).write_bytes(one.read_bytes())
+    with pytest.raises(AuroraError, match=r"xway-1 \(copy\).csv looks like an input file and is none"):
+        stored_address(survey(tmp_path))
 
 
 @pytest.mark.parametrize("held", ["output.csv", "rejects.csv", ".run"])

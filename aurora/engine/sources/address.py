@@ -25,6 +25,7 @@ from aurora.engine.sources.files import LineFiles
 from aurora.engine.sources.keyed import KeyedSet
 from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.memory import Memory
+from aurora.engine.sources.merged import MergedFiles
 from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
@@ -59,6 +60,7 @@ def check_source(name: str, address: object) -> None:
     given = read_address(name, address)
     place = given.place
     assert given.style and given.reconnect >= 0
+    given.check_folder()
     if is_wide(given.style.encoding) and (given.kind == "tcp" or given.is_pipe):
         raise AuroraError(
             f"source {name}: {given.style.encoding} is read from files only; put iconv -t utf-8 before the pipe"
@@ -151,6 +153,8 @@ def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> So
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
+    if given.end is not None or given.says("delete"):
+        raise AuroraError(f"table {name}: a table is read whole and more than once; leave out end and delete")
     return _open_files(given, schema, False, None, unpacked)
 
 
@@ -186,7 +190,7 @@ def _open_now(name: str, address: Opening, schema: Schema, folder: Path) -> Sour
 
 def _open_files(
     given: Address, schema: Schema, follow: bool, order: str | None, unpacked: Path
-) -> LineFiles | ParquetFiles | SqliteTable:
+) -> LineFiles | MergedFiles | ParquetFiles | SqliteTable:
     # A path such as /dev/stdin means another file in another process.
     special = given.place.startswith(("/dev/", "/proc/"))
     path = os.path.realpath(given.place) if special else os.path.abspath(given.place)
@@ -197,9 +201,16 @@ def _open_files(
         database.check(given.name)
         return database
     style = given.style
+    if "merge" in given.options:
+        if follow:
+            told = f"source {given.name}: files that are merged are read once; they are not followed"
+            logging.getLogger("aurora").warning(told)
+        merged = MergedFiles(path, style, schema, given.options["merge"], order, str(unpacked))
+        merged.check(given.name)
+        return merged
     source = LineFiles(
-        path, given.kind, schema, follow, order, style.delimiter, style.header, str(unpacked), style.encoding,
-        style.nulls,
+        path, given.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
+        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says("delete"), given.says("shed"),
     )  # fmt: skip
     source.check()
     return source

@@ -16,11 +16,11 @@ __all__ = ["Address", "host_and_port", "read_address"]
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "encoding", "header", "null"),
-    "json": (),
+    "csv": ("delimiter", "delete", "encoding", "end", "header", "merge", "null", "shed", "unreadable"),
+    "json": ("delete", "end", "shed"),
     "parquet": (),
     "sqlite": ("table",),
-    "tcp": ("delimiter", "encoding", "header", "null", "reconnect"),
+    "tcp": ("delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
 }
 OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -48,12 +48,48 @@ class Address:
         kind = "lines" if self.kind == "tcp" else self.kind
         encoding = read_encoding(self.name, self.options.get("encoding", UTF_8))
         nulls = tuple(filter(None, self.options.get("null", "").split(",")))
-        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls)
+        unreadable = self.options.get("unreadable", "reject")
+        if unreadable not in ("null", "reject"):
+            raise AuroraError(f"source {self.name}: unreadable is null or reject, found '{unreadable}'")
+        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls, unreadable == "null")
 
     @property
     def reconnect(self) -> float:
         given = self.options.get("reconnect")
         return 0.0 if given is None else duration(given, f"source {self.name}: reconnect") / 1000
+
+    @property
+    def end(self) -> str | None:
+        """The name of the file that says that no other will come to a folder."""
+        return self.options.get("end")
+
+    def says(self, option: str) -> bool:
+        """Whether an option about the files of a folder is yes: `delete`, if they go when they have been read, or
+        `shed`, if rows may be left out under overload."""
+        given = self.options.get(option, "").lower()
+        if given not in YES_OR_NO:
+            raise AuroraError(f"source {self.name}: {option} is yes or no, found '{given}'")
+        return bool(YES_OR_NO[given])
+
+    def check_folder(self) -> None:
+        """Raises a fault if an option for the files of a folder or pattern does not fit the address."""
+        given = [option for option in ("delete", "end", "merge", "shed") if option in self.options]
+        if given and (self.is_pipe or not ("*" in self.place or os.path.isdir(self.place))):
+            raise AuroraError(
+                f"source {self.name}: {given[0]} is for the files of a folder or pattern, such as "
+                f"DIR/part-*.csv, found {self.place}"
+            )
+        if "merge" in given and len(given) > 1:
+            raise AuroraError(
+                f"source {self.name}: files that are merged are read once, and stay; leave out "
+                f"{next(option for option in given if option != 'merge')}"
+            )
+        name = self.end
+        if name is not None and (not name or os.path.basename(name) != name):
+            raise AuroraError(
+                f"source {self.name}: end is the name of a file in the folder, as _SUCCESS, found '{name}'"
+            )
+        self.says("delete"), self.says("shed")
 
     @property
     def is_pipe(self) -> bool:

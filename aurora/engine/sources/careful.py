@@ -1,5 +1,6 @@
 """Records of which some are bad: the good ones are read, the bad ones told apart with their lines and reasons."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +12,23 @@ from aurora.engine.sources.csv_records import UTF_8, Split, without_break
 from aurora.engine.sources.parse import FAULTS, Parser
 from aurora.engine.sources.source import Portion, Reject
 
-__all__ = ["parse_records"]
+__all__ = ["parse_records", "records_at"]
 
 # So much of a bad record is shown.
 SHOWN = 500
+
+
+def records_at(
+    data: bytes, found: Split, places: npt.NDArray[np.int64], line: int, label: str, encoding: str = UTF_8
+) -> list[Reject]:
+    """The records at these places as rejects, without a reason; `line` is that of the first line."""
+    starts = np.concatenate([[0], found.ends[:-1]])
+    lines = np.concatenate([[0], found.lines[:-1]]) + line
+    bounds = zip(starts[places].tolist(), found.ends[places].tolist(), lines[places].tolist(), strict=True)
+    return [
+        Reject(label, at, "", without_break(data[start:end]).decode(encoding, "replace")[:SHOWN])
+        for start, end, at in bounds
+    ]
 
 
 def parse_records(
@@ -29,18 +43,9 @@ def parse_records(
     """
     batches: list[pa.RecordBatch] = []
     numbers: list[npt.NDArray[np.int64]] = []
-    rejects: list[Reject] = []
+    reasons = {place: reason for place, reason in known.items() if reason}
     ends = found.ends
     starts = np.concatenate([[0], ends[:-1]])
-    first_lines = np.concatenate([[0], found.lines[:-1]]) + line
-
-    def reject(place: int, reason: str) -> None:
-        text = without_break(data[starts[place] : ends[place]]).decode(encoding, "replace")
-        rejects.append(Reject(label, int(first_lines[place]), reason, text[:SHOWN]))
-
-    for place, reason in known.items():
-        if reason:
-            reject(place, reason)
     bounds = [-1, *sorted(known), len(ends)]
     runs = [(low + 1, high) for low, high in pairwise(bounds) if high - low > 1]
     pending = runs[::-1]
@@ -58,11 +63,13 @@ def parse_records(
             middle = (low + high) // 2
             pending += [(middle, high), (low, middle)]
         elif batch is None:
-            reject(low, parser.explain(part) + ("" if low else hint))
+            reasons[low] = parser.explain(part) + ("" if low else hint)
         else:
-            reject(low, "more than one object on a line")
-    rejects.sort(key=lambda bad: bad.line)
+            reasons[low] = "more than one object on a line"
+    places = np.array(sorted(reasons), np.int64)
+    bad = records_at(data, found, places, line, label, encoding)
+    rejects = tuple(replace(one, reason=reasons[at]) for one, at in zip(bad, places.tolist(), strict=True))
     if not batches:
-        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), tuple(rejects))
+        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), rejects)
     rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-    return Portion(rows, np.concatenate(numbers), tuple(rejects))
+    return Portion(rows, np.concatenate(numbers), rejects)

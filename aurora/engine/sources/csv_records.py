@@ -56,11 +56,15 @@ def split_lines(data: bytes, final: bool) -> Split:
 
 @dataclass(frozen=True)
 class Csv:
-    """`encoding` is one in which a byte is a character, or UTF-8; cells without quotes that are in `nulls` are null."""
+    """`encoding` is one in which a byte is a character, or UTF-8; cells without quotes that are in `nulls` are null.
+
+    In `loose` text, so are cells that cannot be read as what they should be.
+    """
 
     delimiter: str = ","
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
+    loose: bool = False
 
     @cached_property
     def _plain(self) -> re.Pattern[bytes]:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.csv_records import UTF_8, Csv, Split
-from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.folder import FileList
 from aurora.engine.sources.hints import hints, unreadable
 from aurora.engine.sources.left import lines_left
-from aurora.engine.sources.lines import Form, Head, Style, check_flat, cut_lines, read_head
+from aurora.engine.sources.lines import Style, check_flat, cut_lines
 from aurora.engine.sources.records import NOTHING, scan
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
 from aurora.engine.sources.text import FileText, mark_before
-from aurora.engine.sources.unpack import is_packed, unpack, unpacked_path
+from aurora.engine.sources.text_files import TextFiles
+from aurora.engine.sources.unpack import is_packed
 from aurora.errors import AuroraError, raise_if
 
 __all__ = ["LineFiles"]
@@ -51,9 +51,16 @@ class LineFiles:
     unpacked: str | None = None
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
-    _heads: dict[str, Head] = field(default_factory=dict)
-    # The latest look at each file: the pieces of a batch are cut where it was just seen to end.
+    loose: bool = False
+    # A file of this name in the folder says that no other will come.
+    end: str | None = None
+    # Whether files go when they have been read, and no restart will ask for them.
+    delete: bool = False
+    # Whether rows may be left out under overload: somebody puts them there by the clock.
+    shed: bool = False
+    # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
+    _forgotten: int = 0
 
     def __post_init__(self) -> None:
         if self.style == "csv":
@@ -61,19 +68,19 @@ class LineFiles:
 
     @cached_property
     def _files(self) -> FileList:
-        return FileList(self.path, self.follow, self.notes)
+        return FileList(self.path, self.follow, self.notes, self.end)
 
     @property
     def _style(self) -> Style:
-        return Style(self.style, self.delimiter, self.header, self.encoding, self.nulls)
+        return Style(self.style, self.delimiter, self.header, self.encoding, self.nulls, self.loose)
+
+    @cached_property
+    def _texts(self) -> TextFiles:
+        return TextFiles(self._style, self.schema, self.unpacked)
 
     @property
     def _csv(self) -> Csv | None:
         return self._style.csv if self.style == "csv" else None
-
-    def _is_copied(self, path: str) -> bool:
-        """Whether its bytes are read from a copy that is unpacked, and in UTF-8."""
-        return is_packed(path) or is_wide(self.encoding)
 
     @property
     def skips(self) -> bool:
@@ -81,7 +88,7 @@ class LineFiles:
 
     @property
     def keeps(self) -> bool:
-        return True
+        return not self.shed
 
     @property
     def live(self) -> bool:
@@ -90,29 +97,28 @@ class LineFiles:
     @property
     def _tailed(self) -> bool:
         """Whether the file may still grow: then its last line counts only once it is ended."""
-        return self.follow and not self._files.several and not self._is_copied(self.path)
-
-    def _text(self, path: str) -> FileText:
-        if not self._is_copied(path):
-            return FileText.of(path)
-        if self.unpacked is None:
-            raise AuroraError(f"{path} is compressed, and there is no folder in which to unpack it")
-        copy = unpack(path, self.unpacked, self.encoding if is_wide(self.encoding) else None)
-        return FileText(copy, os.path.basename(path))
+        return self.follow and not self._files.several and not self._texts.is_copied(self.path)
 
     def forget(self, cursor: Cursor) -> None:
-        """Copies of files that are done with go."""
-        for path in self._files.known()[: cursor["file"]]:
-            if self._is_copied(path) and self.unpacked is not None:
-                Path(unpacked_path(path, self.unpacked)).unlink(missing_ok=True)
+        """Copies of files that are done with go, and the files themselves where that was asked for."""
+        # Only what is behind the last one that went: of a folder that is followed for days there are many.
+        done = self._files.known()[self._forgotten : cursor["file"]]
+        for path in done:
+            self._texts.forget(path)
+            if self.delete:
+                Path(path).unlink(missing_ok=True)
+        self._forgotten += len(done)
 
     def identity(self) -> str:
         return f"{self._style}:{self.path}"
 
     def check(self) -> None:
         """Raises a fault if the header of the first file lacks a field, or if no line of a single file can be read."""
-        for path in self._files.known()[:1]:
-            head = None if self._is_copied(path) else self._head(path)
+        known = self._files.known()
+        # Those that have been read may be gone.
+        there = [path for path in known if os.path.exists(path)] if self.delete else known
+        for path in there[:1]:
+            head = None if self._texts.is_copied(path) else self._texts.head(path, not self._tailed)
             if head and self.style == "csv" and not self._files.several and not self.follow:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
 
@@ -131,6 +137,7 @@ class LineFiles:
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
         target = cursor["row"] + rows
         files = self._files.known()
+        self._seen.clear()
         cursor.pop(PASSED, None)
         passed: list[list[int]] = []
         if not files or (self._tailed and not os.path.exists(self.path)):
@@ -141,14 +148,23 @@ class LineFiles:
         else:
             self._check(cursor)
         while cursor["file"] < len(files) and cursor["row"] < target:
-            path, text = files[cursor["file"]], self._text(files[cursor["file"]])
+            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
             self._skip_header(cursor, path)
             found = scan(text, cursor["byte"], target - cursor["row"], self._csv, not self._tailed)
             self._seen[path] = cursor["byte"], found
             if len(found.ends):
                 if first:
                     place = cursor["byte"], cursor["line"]
-                    noticed(cursor, hints(text, self._form(path), *place, self.schema, not self._tailed))
+                    noticed(
+                        cursor,
+                        hints(
+                            text,
+                            self._texts.form(path, not self._tailed),
+                            *place,
+                            self.schema,
+                            not self._tailed,
+                        ),
+                    )
                 cursor["byte"] = int(found.ends[-1])
                 cursor["line"] += int(found.lines[-1])
                 cursor["row"] += len(found.ends)
@@ -160,7 +176,7 @@ class LineFiles:
         if passed:
             cursor[PASSED] = passed
         if cursor["file"] < len(files):
-            cursor["mark"] = mark_before(self._text(files[cursor["file"]]), cursor["byte"])
+            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), cursor["byte"])
         return cursor
 
     def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
@@ -173,7 +189,7 @@ class LineFiles:
             )
             cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)
             noticed(cursor, notice)
-            self._heads.clear()
+            self._texts.forget_heads()
             self._seen.clear()
         cursor["inode"] = inode
 
@@ -185,7 +201,7 @@ class LineFiles:
         path = files[cursor["file"]] if files else self.path
         known = os.path.exists(path) and (
             cursor.get("inode") in (None, os.stat(path).st_ino)
-            and mark_before(self._text(path), cursor["byte"]) == cursor["mark"]
+            and mark_before(self._texts.text(path), cursor["byte"]) == cursor["mark"]
         )
         if not known:
             raise _changed(path)
@@ -195,18 +211,18 @@ class LineFiles:
         ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
         for number, (size, mark) in enumerate(end.get(PASSED, [])):
             path = self._files.known()[start["file"] + number]
-            text = self._text(path) if os.path.exists(path) else None
+            text = self._texts.text(path) if os.path.exists(path) else None
             if text is None or text.size() != size or mark_before(text, size) != mark:
                 raise _changed(path)
         return ends
 
     def finished(self, cursor: Cursor) -> bool:
-        if self.follow:
+        if self.follow and not self._files.ended():
             return False
         files = self._files.known()
         return bool(
             cursor["file"] >= len(files)
-            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._text(files[-1]).size())
+            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._texts.text(files[-1]).size())
         )
 
     def waiting(self, cursor: Cursor) -> int | None:
@@ -230,13 +246,15 @@ class LineFiles:
         files = self._files.known()
         ends = self._passed(start, end)
         while cursor["row"] < end["row"]:
-            path, text = files[cursor["file"]], self._text(files[cursor["file"]])
+            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
             self._skip_header(cursor, path)
             stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
             if cursor["byte"] < stop:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
-                pieces += cut_lines(text, self._form(path), found, *place, share, self.schema)
+                pieces += cut_lines(
+                    text, self._texts.form(path, not self._tailed), found, *place, share, self.schema
+                )
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         return pieces
@@ -245,22 +263,9 @@ class LineFiles:
         begun, found = self._seen.get(path, (-1, NOTHING))
         if begun == start and len(found.ends) and found.ends[-1] == stop:
             return found
-        return scan(self._text(path), start, records, self._csv, True, stop)
+        return scan(self._texts.text(path), start, records, self._csv, True, stop)
 
     def _skip_header(self, cursor: Cursor, path: str) -> None:
-        head = self._head(path) if cursor["byte"] == 0 else None
+        head = self._texts.head(path, not self._tailed) if cursor["byte"] == 0 else None
         if head is not None:
             cursor.update(byte=head.bytes, line=cursor["line"] + head.lines)
-
-    def _form(self, path: str) -> Form:
-        head = self._head(path)
-        return head.form if head is not None else Form(self._csv)
-
-    def _head(self, path: str) -> Head | None:
-        if path not in self._heads:
-            text = self._text(path)
-            head = read_head(text, 0, self._style, self.schema, not self._tailed, text.size())
-            if head is None:
-                return None
-            self._heads[path] = head
-        return self._heads[path]

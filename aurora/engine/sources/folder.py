@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,12 +14,17 @@ __all__ = ["FileList", "list_files"]
 
 @dataclass
 class FileList:
-    """`notes` is a file for the order of the files, which must not change between restarts."""
+    """`notes` is a file for the order of the files, which must not change between restarts.
+
+    A file of the name `end` is none of them: it says that no other will come.
+    """
 
     path: str
     follow: bool = False
     notes: str | None = None
+    end: str | None = None
     _files: list[str] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
 
     @property
     def several(self) -> bool:
@@ -35,19 +41,55 @@ class FileList:
             self._files = [self.path] if os.path.exists(self.path) else []
             return False
         if not self._files and self.notes and os.path.exists(self.notes):
-            self._files = json.loads(Path(self.notes).read_text())
+            self._add(_read_notes(self.notes))
         elif self._files and not self.follow:
             return False
-        known = set(self._files)
-        new = [path for path in list_files(self.path) if path not in known]
+        new = [path for path in self._list() if path not in self._known]
         if new and (self.follow or not self._files):
-            self._files = self._files + new
             if self.notes:
-                partial = Path(self.notes + ".partial")
-                partial.write_text(json.dumps(self._files))
-                partial.replace(self.notes)
+                with open(self.notes, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(new) + "\n")
+            self._add(new)
             return True
         return False
+
+    def ended(self) -> bool:
+        """Whether a file says that no other will come; those that have come are known then."""
+        if self.end is None or not os.path.exists(self._marker(self.end)):
+            return False
+        self.look()
+        return True
+
+    def _add(self, new: list[str]) -> None:
+        self._files += new
+        self._known.update(new)
+
+    def _marker(self, name: str) -> str:
+        return os.path.join(self.path if os.path.isdir(self.path) else os.path.dirname(self.path), name)
+
+    def _list(self) -> list[str]:
+        """A file that comes while a folder is listed may be left out, and a later one not: so it is listed twice.
+
+        The second list is complete up to the last file of the first.
+        """
+        marker = None if self.end is None else self._marker(self.end)
+        found = list_files(self.path)
+        if self.follow and found:
+            last = found[-1]
+            found = [path for path in list_files(self.path) if path <= last]
+        return [path for path in found if path != marker]
+
+
+def _read_notes(notes: str) -> list[str]:
+    """A line has the files of one look; one that a kill has cut off was not relied upon."""
+    text = Path(notes).read_text(encoding="utf-8")
+    lines, cut = text.split("\n")[:-1], text.rpartition("\n")[2]
+    if cut:
+        # Those of an earlier version have no line break.
+        with suppress(ValueError):
+            lines.append(json.dumps(json.loads(cut)))
+        Path(notes).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return list(dict.fromkeys(path for line in lines for path in json.loads(line)))
 
 
 def list_files(folder: str) -> list[str]:

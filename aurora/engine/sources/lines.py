@@ -1,20 +1,22 @@
 """Lines in pieces: how the text of a stretch is read, and the part of it that one task reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import is_map, is_nested, is_struct
-from aurora.engine.sources.careful import parse_records
+from aurora.engine.sources.careful import parse_records, records_at
 from aurora.engine.sources.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
 from aurora.engine.sources.encodings import is_wide
 from aurora.engine.sources.headers import header_hint, header_of
 from aurora.engine.sources.parse import FAULTS, parse_csv, parse_json
 from aurora.engine.sources.records import scan
-from aurora.engine.sources.source import Portion, Wanted
+from aurora.engine.sources.source import Portion, Reject, Wanted
 from aurora.engine.sources.text import Text
 from aurora.errors import AuroraError
 
@@ -32,18 +34,21 @@ class Style:
     header: bool | None = None
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
+    loose: bool = False
 
     def __str__(self) -> str:
         options = [] if self.delimiter == "," else [f"delimiter={self.delimiter}"]
         options += [] if self.header is None else [f"header={str(self.header).lower()}"]
         options += [] if self.encoding == UTF_8 else [f"encoding={self.encoding}"]
         options += [f"null={','.join(self.nulls)}"] if self.nulls else []
+        options += ["unreadable=null"] if self.loose else []
         return self.kind + ("?" + "&".join(options) if options else "")
 
     @property
     def csv(self) -> Csv:
         # A file in an encoding of wider characters is read from a copy, and that is in UTF-8.
-        return Csv(self.delimiter, UTF_8 if is_wide(self.encoding) else self.encoding, self.nulls)
+        encoding = UTF_8 if is_wide(self.encoding) else self.encoding
+        return Csv(self.delimiter, encoding, self.nulls, self.loose)
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,13 @@ class Form:
 
     def to_json(self) -> Any:
         csv = self.csv
-        return [csv and [csv.delimiter, csv.encoding, csv.nulls], self.columns and list(self.columns)]
+        told = csv and [csv.delimiter, csv.encoding, csv.nulls, *([True] if csv.loose else [])]
+        return [told, self.columns and list(self.columns)]
 
     @staticmethod
     def from_json(content: Any) -> "Form":
         csv, columns = content
-        form = Csv(csv[0], csv[1], tuple(csv[2])) if csv else None
+        form = Csv(csv[0], csv[1], tuple(csv[2]), *csv[3:]) if csv else None
         return Form(form, tuple(columns) if columns else None)
 
 
@@ -144,7 +150,8 @@ class LinePiece:
             try:
                 rows = parser(data)
                 if rows.num_rows == self.records:
-                    return Portion(rows, np.arange(self.number, self.number + self.records, dtype=np.int64))
+                    numbers = np.arange(self.number, self.number + self.records, dtype=np.int64)
+                    return Portion(rows, numbers, origins=partial(self._origins, data))
             except FAULTS:
                 pass  # Some record is bad: look again, more closely.
         found = csv.split(data, True) if csv else split_lines(data, True)
@@ -153,7 +160,16 @@ class LinePiece:
             known[len(found.ends) - 1] = BROKE_OFF
         place = self.number, self.line, self.text.label
         encoding = csv.encoding if csv else UTF_8
-        return parse_records(data, found, parser, schema, *place, known, self._hint(data, found), encoding)
+        hint = self._hint(data, found)
+        portion = parse_records(data, found, parser, schema, *place, known, hint, encoding)
+        return replace(portion, origins=partial(self._origins, data))
+
+    def _origins(self, data: bytes, numbers: Ints) -> list[Reject]:
+        """Where rows were read, and their text."""
+        csv = self.form.csv
+        found = csv.split(data, True) if csv else split_lines(data, True)
+        encoding = csv.encoding if csv else UTF_8
+        return records_at(data, found, numbers - self.number, self.line, self.text.label, encoding)
 
     def read_some(self, schema: Schema, wanted: Wanted) -> tuple[Portion, int]:
         """Where a record is bad, all are read: only then is it known which."""
@@ -179,7 +195,8 @@ class LinePiece:
             return self.read(schema), 0
         if rows.num_rows != len(some):
             return self.read(schema), 0
-        return Portion(rows, numbers[left]), int(self.records - len(some))
+        portion = Portion(rows, numbers[left], origins=partial(self._origins, data))
+        return portion, int(self.records - len(some))
 
     def _known(self, data: bytes, found: Split) -> dict[int, str]:
         """Records that are bad by their quotes, and empty lines, which are passed over unless there is one column."""

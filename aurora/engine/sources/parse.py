@@ -14,12 +14,14 @@ from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.csv_records import UTF_8, Csv
 from aurora.engine.sources.digits import check_digits, has_decimals
 from aurora.engine.sources.json_maps import as_entries, from_entries, has_maps, with_entries
+from aurora.engine.sources.loose import read_loosely
 from aurora.engine.sources.reasons import (
     NO_OBJECT,
     Unreadable,
     csv_reason,
     json_reason,
     not_a,
+    unreadable_column,
 )
 
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
@@ -49,7 +51,8 @@ class Parser(Protocol):
 class CsvParser:
     """Reads good records, as csv_records.py defines them.
 
-    Times are read without a zone, which is fast, and where that fails as text, which takes both forms.
+    Times are read without a zone, which is fast, and where that fails as text, which takes both forms. In loose text,
+    a column with a value that cannot be read is read as text, too, and then value by value.
     """
 
     def __init__(self, schema: Schema, columns: tuple[str, ...], csv: Csv) -> None:
@@ -60,11 +63,15 @@ class CsvParser:
         self._plain = self._reader(_naive)
         self._zoned = self._reader(lambda kind: pa.string() if pa.types.is_timestamp(kind) else kind)
         self._first = self._plain
+        # The columns of loose text that had a value which cannot be read.
+        self._loose: frozenset[str] = frozenset()
 
     def __call__(self, data: bytes) -> pa.RecordBatch:
         try:
             return self._first(data)
         except FAULTS:
+            if self._csv.loose:
+                return self._read_loosely(data)
             if not self._times or self._first == self._zoned:
                 raise
         batch = self._zoned(data)
@@ -72,9 +79,19 @@ class CsvParser:
         self._first = self._zoned
         return batch
 
+    def _read_loosely(self, data: bytes) -> pa.RecordBatch:
+        while True:
+            try:
+                return self._reader(_naive, self._loose)(data)
+            except FAULTS as fault:
+                name = unreadable_column(fault, self._columns)
+                if name is None or name not in self._schema or name in self._loose:
+                    raise
+                self._loose |= {name}
+
     def explain(self, record: bytes) -> str:
         reason = ""
-        for reader in (self._plain, self._zoned):
+        for reader in (self._read_loosely,) if self._csv.loose else (self._plain, self._zoned):
             try:
                 reader(record)
             except FAULTS as fault:
@@ -83,10 +100,14 @@ class CsvParser:
                     break
         return reason
 
-    def _reader(self, read_as: Callable[[pa.DataType], pa.DataType]) -> Reader:
+    def _reader(
+        self, read_as: Callable[[pa.DataType], pa.DataType], loose: frozenset[str] = frozenset()
+    ) -> Reader:
         schema = self._schema
         convert = pyarrow.csv.ConvertOptions(
-            column_types={name: read_as(schema[name]) for name in schema.names},
+            column_types={
+                name: pa.string() if name in loose else read_as(schema[name]) for name in schema.names
+            },
             include_columns=list(schema.names),
             null_values=["", *self._csv.nulls],
             strings_can_be_null=True,
@@ -108,6 +129,9 @@ class CsvParser:
                 ignore_empty_lines=len(self._columns) > 1,
             )
             table = pyarrow.csv.read_csv(pa.BufferReader(data), options, style, convert)
+            for name in loose:
+                values = read_loosely(table.column(name), schema[name], _read_texts(name, schema[name]))
+                table = table.set_column(table.schema.get_field_index(name), name, values)
             for name in self._times:
                 place = table.schema.get_field_index(name)
                 if pa.types.is_string(table.schema.types[place]):
@@ -120,6 +144,17 @@ class CsvParser:
 def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, csv: Csv = PLAIN) -> CsvParser:
     """Reads records with the given columns, which are those of the schema, in its order, unless given."""
     return CsvParser(schema, columns or schema.names, csv)
+
+
+def _read_texts(name: str, kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    """Reads texts as cells of a column are read."""
+    parser = CsvParser(Schema.of({name: kind}), (name,), PLAIN)
+
+    def read(texts: pa.Array) -> pa.Array:
+        cells = pc.replace_substring(texts, '"', '""').to_pylist()
+        return parser("".join(f'"{cell}"\n' for cell in cells).encode()).column(0)
+
+    return read
 
 
 def _in_utf8(data: bytes, encoding: str) -> bytes:

@@ -19,12 +19,15 @@ __all__ = [
     "json_reason",
     "not_a",
     "too_many_digits",
+    "unreadable_column",
 ]
 
 NOT_UTF8 = "not UTF-8 text"
 NO_OBJECT = "not a JSON object"
 LONGEST = 100
 
+COLUMN = re.compile(r"In CSV column #(\d+)")
+TOLD_FIELD = re.compile(r"field (.+?): ")
 FIELDS = re.compile(r"Expected (\d+) columns, got (\d+)")
 CSV_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?(?:(?:CSV )?conversion error to [^:]+: |The string )(.*)",
@@ -79,6 +82,15 @@ def csv_reason(fault: Exception, columns: tuple[str, ...], schema: Schema) -> st
             return f"field {name}: {NOT_UTF8}"
         return not_a(name, found[1], schema[name])
     return NOT_UTF8 if "UTF8" in text or "utf-8" in text else f"cannot be read as ({schema})"
+
+
+def unreadable_column(fault: Exception, columns: tuple[str, ...]) -> str | None:
+    """The column whose value is the reason, if it is one."""
+    told = TOLD_FIELD.match(str(fault)) if isinstance(fault, Unreadable) else None
+    if told is not None:
+        return told[1]
+    found = COLUMN.search(str(fault))
+    return columns[int(found[1])] if found else None
 
 
 def json_reason(fault: Exception, line: bytes, schema: Schema) -> str:

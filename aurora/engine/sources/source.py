@@ -16,6 +16,7 @@ __all__ = [
     "NOTICE",
     "REJECTS",
     "Cursor",
+    "EmptyPiece",
     "Feed",
     "Opening",
     "Piece",
@@ -63,7 +64,8 @@ class Portion:
     """Rows that were read, the number of each row in its source, and the rows that could not be read.
 
     `arrived` says when each row arrived, in milliseconds since 1970; the default is the start of its batch. `order` is
-    the position of each row among the rows of all inputs in its batch; by default, the inputs take turns.
+    the position of each row among the rows of all inputs in its batch; by default, the inputs take turns. `origins`
+    says where the rows with the given numbers were read, as rejects without a reason, for rows that break a check.
     """
 
     rows: pa.RecordBatch
@@ -71,6 +73,7 @@ class Portion:
     rejects: tuple[Reject, ...] = ()
     arrived: npt.NDArray[np.int64] | None = None
     order: npt.NDArray[np.int64] | None = None
+    origins: Callable[[npt.NDArray[np.int64]], list[Reject]] | None = None
 
 
 class Piece(Protocol):
@@ -79,6 +82,14 @@ class Piece(Protocol):
     def read(self, schema: Schema) -> Portion:
         """The rows of the piece, with the fields of the schema."""
         ...
+
+
+@dataclass(frozen=True)
+class EmptyPiece:
+    """No rows: whoever reads it has loaded what reads and what follows."""
+
+    def read(self, schema: Schema) -> Portion:
+        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64))
 
 
 @runtime_checkable

@@ -43,8 +43,8 @@ class Admission:
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
-    controls. Where the query is the user's own, `mark` is that of the checkpoint of its sources, and `tended` are its
-    folder and the lock of the one who feeds them.
+    controls. With `warm_up`, the first batch has no rows. Where the query is the user's own, `mark` is that of the
+    checkpoint of its sources, and `tended` are its folder and the lock of the one who feeds them.
     """
 
     job: "Parcel[Job]"
@@ -58,6 +58,7 @@ class Admission:
     notes: str | None = None
     mark: str | None = None
     tended: tuple[str, str] | None = None
+    warm_up: bool = False
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
@@ -110,6 +111,7 @@ class Admission:
         held, first = not controls.allow(start["batch"]), start["batch"] == 0
         if start["end"] or (held and not first):
             return start
+        held = held or (first and self.warm_up)
         live = self.live
         recent = _add_trip(start, took)
         length = self._length(start, controls, took, live, recent)
@@ -295,6 +297,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
         from aurora.engine.buckets import labels
+        from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)
         moment = Moment(end["now"], start["number"], end["end"])
@@ -315,7 +318,10 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = labels(admission.buckets)
         for index, (name, source) in enumerate(admission.sources.items()):
             before, after = start["inputs"][name], end["inputs"][name]
-            for piece in source.pieces(before, after, admission.pieces):
+            pieces = source.pieces(before, after, admission.pieces)
+            if admission.warm_up and not start["batch"]:
+                pieces = pieces or [EmptyPiece()] * admission.pieces
+            for piece in pieces:
                 label = marks[len(tasks) % len(marks)]
                 tasks.append(Task(moment, end["wall"], controls, label, index, before, piece))
         return tasks

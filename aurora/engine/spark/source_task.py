@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from aurora.algebra.tuples.train import Ints, Mask, Train, arrival_numbers
 from aurora.engine.drops import SHED, draw
 from aurora.engine.rewriting import rewrite_plan
 from aurora.engine.sinks.rejects import rejects_train
+from aurora.engine.sources.checking import check_portion
 from aurora.engine.sources.fitting import fit_rows
 from aurora.engine.sources.source import Piece, Portion, SkippingPiece
 from aurora.engine.spark.source import Task
@@ -39,7 +41,9 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
     name, schema = job.plan.inputs[task.input]
     started = time.perf_counter_ns()
     portion, shed = _read(task.piece, name, schema, task, inputs)
-    train = _numbered(portion, fit_rows(f"source {name}", portion, schema), task, inputs)
+    portion = replace(portion, rows=fit_rows(f"source {name}", portion, schema))
+    portion = check_portion(name, portion, job.plan.checks.get(name, ()))
+    train = _numbered(portion, task, inputs)
     took = time.perf_counter_ns() - started
     plan = rewrite_plan(job.plan, task.controls.rewrites, task.controls.streams)
     here, counts = run_stage(plan, 0, {Port(name): [train]}, State(), task.moment, drops=task.controls.drops)
@@ -73,10 +77,10 @@ def _start(task: Task) -> int:
     return int(task.start["row"])
 
 
-def _numbered(portion: Portion, rows: pa.RecordBatch, task: Task, inputs: int) -> Train:
+def _numbered(portion: Portion, task: Task, inputs: int) -> Train:
     if portion.order is not None:
         keys = arrival_numbers(task.moment.before, portion.order, 0, 1)
     else:
         keys = arrival_numbers(task.moment.before, portion.numbers - _start(task), task.input, inputs)
     arrived = np.full(len(keys), task.wall, np.int64) if portion.arrived is None else portion.arrived
-    return Train(rows, arrived, keys[None])
+    return Train(portion.rows, arrived, keys[None])

@@ -5,16 +5,21 @@ from aurora.linear_road.fused import accounts, cars, segments
 from aurora.linear_road.fused.expenditure import EXPENDITURES, expenditure
 from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
-from aurora.linear_road.network.queries import INPUT, OUTPUTS
+from aurora.linear_road.network.queries import OUTPUTS
+from aurora.linear_road.network.traffic import read_traffic
+from aurora.linear_road.records import Replication
 
 __all__ = ["fused_linear_road"]
 
 
-def fused_linear_road(prepared: Prepared | None = None) -> Network:
-    """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls."""
+def fused_linear_road(prepared: Prepared | None = None, copies: Replication | None = None) -> Network:
+    """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls.
+
+    `copies` are those of each tuple, for load.
+    """
     prepared = prepared or Prepared()
     network = Network("linear road, fused")
-    traffic = network.input("traffic", INPUT)
+    traffic = read_traffic(network, copies)
     kinds = traffic.filter("Type = 0", "Type = 2", "Type = 3", "Type = 4", name="kinds")
 
     with network.group("road"):

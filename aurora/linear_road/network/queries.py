@@ -7,14 +7,12 @@ from aurora import Network, Stream
 from aurora.linear_road.edition import EDITION_2004 as EDITION
 from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
+from aurora.linear_road.network.traffic import read_traffic
+from aurora.linear_road.records import Replication
 from aurora.linear_road.stored_histories import TOLL_COLUMNS
 
-__all__ = ["INPUT", "OUTPUTS", "REQUESTS", "linear_road"]
+__all__ = ["OUTPUTS", "REQUESTS", "linear_road"]
 
-INPUT = (
-    "Type tinyint, Time int, VID bigint, Spd tinyint, XWay int, Lane tinyint, Dir tinyint, Seg tinyint, Pos int, "
-    "QID bigint, Sinit tinyint, Send tinyint, DOW tinyint, TOD smallint, Day tinyint"
-)
 # The outputs by the number of their type.
 OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
 # Those that answer what a driver asked for.
@@ -30,16 +28,18 @@ ON_TIME = f"count(*) = 2 AND Time - first(Time) = {EDITION.report_interval}"
 
 
 def linear_road(
-    prepared: Prepared | None = None, graphs: Mapping[str, Mapping[str, Any]] | None = None
+    prepared: Prepared | None = None,
+    graphs: Mapping[str, Mapping[str, Any]] | None = None,
+    copies: Replication | None = None,
 ) -> Network:
     """All queries of the benchmark; without prepared histories those of the past know of no traffic and no tolls.
 
     `graphs` are those of the quality of service of its outputs. The point of the charges never waits, and so the boxes
     that may wait begin behind it: what is handed over to them are charges, not the quotes, of which there are twenty
-    times as many.
+    times as many. `copies` are those of each tuple, for load.
     """
     network = Network("linear road")
-    traffic = network.input("traffic", INPUT)
+    traffic = read_traffic(network, copies)
     kinds = traffic.filter("Type = 0", "Type = 2", "Type = 3", "Type = 4", name="kinds")
     fields = ("Time", "VID", "Spd", "XWay", "Lane", "Dir", "Seg", "Pos")
     reports = kinds.map(_same(*fields) | {"Minute": "CAST(Time DIV 60 AS int) + 1"}, name="reports")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from aurora.errors import AuroraError
-from aurora.linear_road.delivery import Clock, Delivery
+from aurora.linear_road.delivery import ENDED, Clock, Delivery, delivered_seconds
 from aurora.linear_road.reading import Survey
 from aurora.linear_road.rivals.procedure import Arrival
-from aurora.linear_road.traffic import delivered_seconds
 
 __all__ = ["Feed", "driven"]
 
@@ -38,8 +37,8 @@ class Feed(Protocol):
 class _Folder:
     """The driver's folder; the clock starts when it is asked for the first time."""
 
-    def __init__(self, folder: Path, ended: Path, clock: Clock, driver: "subprocess.Popen[str]") -> None:
-        self._folder, self._ended, self._driver = folder, ended, driver
+    def __init__(self, folder: Path, clock: Clock, driver: "subprocess.Popen[str]") -> None:
+        self._folder, self._driver = folder, driver
         assert driver.stdin is not None
         driver.stdin.write("go\n")
         driver.stdin.flush()
@@ -66,7 +65,7 @@ class _Folder:
 
     def over(self) -> bool:
         self._check()
-        return self._ended.exists()
+        return (self._folder / ENDED).exists()
 
     def nap(self) -> None:
         time.sleep(_NAP)
@@ -82,12 +81,11 @@ class _Folder:
 @contextmanager
 def driven(data: Path, found: Survey, replicate: int, scratch: Path) -> Iterator[Feed]:
     """The data in real time, from now on, through files in `scratch`."""
-    clock, folder, ended = Clock(scratch / "clock.json"), scratch / "delivered", scratch / "ended"
+    clock, folder = Clock(scratch / "clock.json"), scratch / "delivered"
     delivery = Delivery(
         str(data.absolute()),
         str(folder),
         str(clock.path),
-        str(ended),
         str(scratch / "driver.json"),
         replicate,
         found.first_second,
@@ -95,7 +93,7 @@ def driven(data: Path, found: Survey, replicate: int, scratch: Path) -> Iterator
     )
     driver = delivery.start()
     try:
-        yield _Folder(folder, ended, clock, driver)
+        yield _Folder(folder, clock, driver)
     finally:
         driver.kill()
         driver.communicate()

@@ -1,0 +1,58 @@
+"""Rows that can be read and break a check of their input: they are rejected like lines that cannot be read."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from aurora.algebra.tuples.train import Ints
+from aurora.engine.sources.source import Portion, Reject
+from aurora.network.checks import Check
+
+__all__ = ["check_portion"]
+
+# So much of a row is shown where it was no line of text.
+SHOWN = 500
+
+
+def check_portion(name: str, portion: Portion, checks: Sequence[Check]) -> Portion:
+    """The rows of an input that satisfy all its checks; the others are rejects, for the first check that they break."""
+    rows = portion.rows
+    good = np.ones(rows.num_rows, np.bool_)
+    broken: list[tuple[Check, Ints]] = []
+    for check in checks:
+        held = check.condition.matches(rows)
+        if not held.all():
+            broken.append((check, np.flatnonzero(good & ~held)))
+            good &= held
+    if not broken:
+        return portion
+    rejects = [reject for check, places in broken for reject in _rejects(name, portion, check, places)]
+    chosen = pa.array(good)
+    return replace(
+        portion,
+        rows=rows.filter(chosen),
+        numbers=portion.numbers[good],
+        rejects=tuple(sorted([*portion.rejects, *rejects], key=lambda bad: (bad.file, bad.line))),
+        arrived=None if portion.arrived is None else portion.arrived[good],
+        order=None if portion.order is None else portion.order[good],
+    )
+
+
+def _rejects(name: str, portion: Portion, check: Check, places: Ints) -> list[Reject]:
+    if not len(places):
+        return []
+    rows = portion.rows
+    numbers = portion.numbers[places]
+    if portion.origins is not None:
+        found = portion.origins(numbers)
+    else:
+        # A row that was no line of text: its number in the source, and its fields.
+        texts = [json.dumps(row, default=str)[:SHOWN] for row in rows.take(pa.array(places)).to_pylist()]
+        found = [Reject(name, int(number) + 1, "", text) for number, text in zip(numbers, texts, strict=True)]
+    return [
+        replace(reject, reason=check.explain(rows.slice(place, 1)))
+        for reject, place in zip(found, places.tolist(), strict=True)
+    ]
