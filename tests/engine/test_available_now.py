@@ -54,7 +54,7 @@ def test_inputs_that_end_are_read_to_the_end() -> None:
 def test_the_first_batch_is_empty_where_everything_is_to_be_loaded_before(tmp_path: Path) -> None:
     """All that there is comes with the second one; a run that goes on has been through it."""
     source = Memory.of(SCHEMA, [{"a": n} for n in range(6)])
-    admitted = replace(admission({"in": source}), warm_up=True)
+    admitted = replace(admission({"in": source}, rows=10), warm_up=True)
     first = admitted.next(admitted.first(), 0)
     assert rows_of(first) == {"in": 0} and first["batch"] == 1 and not first["end"]
     second = admitted.next(first, 1)

@@ -254,7 +254,7 @@ def test_fault_of_a_point(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("output", "v/w: {from: over, keep: 1h}", "output v/w: the name of a point or view has no spaces"),
         ("output", "past: {from: over, keep: 1h}", "output past: input history takes a point of that name"),
         ("box", "b: {filter: [Sid > 1], from: people}", "box b (from people): people is a stored set, a table for"),
-        ("input", "i: {static: true}", 'input i: write {schema: "Field type, .."} with static: true'),
+        ("input", "i: {static: true}", 'input i: write {schema: "Field type, .."}, with static: true'),
         ("input", "i: {point: 5}", "input i: point is the name of a connection point, found '5'"),
         ("input", "i: {point: }", "input i: point is the name of a connection point, found 'None'"),
         ("input", "i: {point: people, static: true}", "input i: people is a table already; take people itself"),

@@ -15,9 +15,10 @@ from aurora.engine.sources.csv_records import Split
 from aurora.engine.sources.folder import FileList
 from aurora.engine.sources.left import lines_in
 from aurora.engine.sources.lines import LinePiece, Style, check_flat
-from aurora.engine.sources.merged_piece import LOWEST, MergedPiece, count_first, read_keys
+from aurora.engine.sources.merged_piece import MergedPiece, count_first, read_keys
 from aurora.engine.sources.records import scan
 from aurora.engine.sources.source import Cursor, Piece
+from aurora.engine.sources.stretches import Place, Stretch, find_safe
 from aurora.engine.sources.text import mark_before
 from aurora.engine.sources.text_files import TextFiles
 from aurora.errors import AuroraError, did_you_mean
@@ -26,46 +27,6 @@ __all__ = ["MergedFiles"]
 
 # So many records of a file are looked at, at least.
 LEAST = 4096
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A place in one file: bytes and lines before it, the value of the record before it, and a mark of the bytes."""
-
-    byte: int = 0
-    line: int = 0
-    key: int = LOWEST
-    mark: int = 0
-
-
-@dataclass(frozen=True)
-class _Stretch:
-    """Records of one file from a place on, and the value of each."""
-
-    place: _Place
-    records: Split
-    keys: Ints
-    # Whether the file has no more.
-    last: bool
-
-    def cut(self, low: int, high: int) -> "_Stretch":
-        """Some of them."""
-        ends, lines = self.records.ends, self.records.lines
-        place = self.place
-        if low:
-            line = place.line + int(lines[low - 1])
-            place = _Place(int(ends[low - 1]), line, int(self.keys[low - 1]))
-        before = int(lines[low - 1]) if low else 0
-        part = self.records.chosen(slice(low, high))
-        return _Stretch(
-            place,
-            Split(part.ends, part.lines - before, part.bad),
-            self.keys[low:high],
-            self.last and high == len(ends),
-        )
-
-    def end(self) -> _Place:
-        return self.cut(len(self.keys), len(self.keys)).place
 
 
 @dataclass
@@ -83,8 +44,8 @@ class MergedFiles:
     unpacked: str | None = None
     live: bool = False
     keeps: bool = True
-    _ahead: dict[int, _Stretch] = field(default_factory=dict)
-    _batch: tuple[Cursor, Cursor, list[_Stretch]] | None = None
+    _ahead: dict[int, Stretch] = field(default_factory=dict)
+    _batch: tuple[Cursor, Cursor, list[Stretch]] | None = None
 
     def __post_init__(self) -> None:
         check_flat(self.schema, self.path)
@@ -118,14 +79,14 @@ class MergedFiles:
         return f"{self.style}:{self.path} merged by {self.by}"
 
     def begin(self) -> Cursor:
-        return {"row": 0, "files": [list(_told(_Place())) for _ in self._files.known()]}
+        return {"row": 0, "files": [list(_told(Place())) for _ in self._files.known()]}
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         places = _places(cursor)
         self._check(places)
         ahead = [self._stretch(number, place) for number, place in enumerate(places)]
         while True:
-            safe, limit = _find_safe([stretch.keys for stretch in ahead], [s.last for s in ahead])
+            safe, limit = find_safe([stretch.keys for stretch in ahead], [s.last for s in ahead])
             if limit is None or sum(safe) >= rows:
                 break
             ahead[limit] = self._longer(limit, ahead[limit], max(LEAST, rows // len(ahead)))
@@ -184,7 +145,7 @@ class MergedFiles:
             if sum(low) < sum(high)
         ]
 
-    def _between(self, start: Cursor, end: Cursor) -> list[_Stretch]:
+    def _between(self, start: Cursor, end: Cursor) -> list[Stretch]:
         """As they were when the batch was made, or read again where another process has made it."""
         if self._batch is not None and self._batch[:2] == (start, end):
             return self._batch[2]
@@ -196,7 +157,7 @@ class MergedFiles:
             for file, (place, stop) in enumerate(zip(low, high, strict=True))
         ]
 
-    def _part(self, file: int, stretch: _Stretch) -> tuple[LinePiece, int]:
+    def _part(self, file: int, stretch: Stretch) -> tuple[LinePiece, int]:
         path = self._files.known()[file]
         place, found = stretch.place, stretch.records
         piece = LinePiece(
@@ -205,15 +166,15 @@ class MergedFiles:
         )  # fmt: skip
         return piece, place.key
 
-    def _stretch(self, file: int, place: _Place) -> _Stretch:
+    def _stretch(self, file: int, place: Place) -> Stretch:
         known = self._ahead.get(file)
         place = self._begun(file, place)
         if known is not None and known.place.byte == place.byte:
             return known
         nothing = np.empty(0, np.int64)
-        return _Stretch(place, Split(nothing, nothing, np.empty(0, np.bool_)), nothing, False)
+        return Stretch(place, Split(nothing, nothing, np.empty(0, np.bool_)), nothing, False)
 
-    def _longer(self, file: int, known: _Stretch, records: int) -> _Stretch:
+    def _longer(self, file: int, known: Stretch, records: int) -> Stretch:
         """With so many more records, if the file has them."""
         more = self._read(file, known.end(), records)
         first = int(known.records.lines[-1]) if len(known.keys) else 0
@@ -222,22 +183,22 @@ class MergedFiles:
             np.concatenate([known.records.lines, more.records.lines + first]),
             np.concatenate([known.records.bad, more.records.bad]),
         )
-        return _Stretch(known.place, joined, np.concatenate([known.keys, more.keys]), more.last)
+        return Stretch(known.place, joined, np.concatenate([known.keys, more.keys]), more.last)
 
-    def _read(self, file: int, place: _Place, records: int, stop: int | None = None) -> _Stretch:
+    def _read(self, file: int, place: Place, records: int, stop: int | None = None) -> Stretch:
         path = self._files.known()[file]
         text = self._texts.text(path)
         found = scan(text, place.byte, records, self.style.csv, True, stop)
         if not len(found.ends):
-            return _Stretch(place, found, np.empty(0, np.int64), True)
-        piece, before = self._part(file, _Stretch(place, found, np.empty(0, np.int64), False))
+            return Stretch(place, found, np.empty(0, np.int64), True)
+        piece, before = self._part(file, Stretch(place, found, np.empty(0, np.int64), False))
         keys = read_keys(piece, self.by, before)
         falls = np.flatnonzero(keys < np.concatenate([np.array([before], np.int64), keys[:-1]]))
         if len(falls):
             raise self._unordered(path, place, found, keys, int(falls[0]))
-        return _Stretch(place, found, keys, int(found.ends[-1]) >= text.size())
+        return Stretch(place, found, keys, int(found.ends[-1]) >= text.size())
 
-    def _unordered(self, path: str, place: _Place, found: Split, keys: Ints, at: int) -> AuroraError:
+    def _unordered(self, path: str, place: Place, found: Split, keys: Ints, at: int) -> AuroraError:
         line = place.line + (int(found.lines[at - 1]) if at else 0) + 1
         value, before = (self._shown(int(key)) for key in (keys[at], keys[at - 1] if at else place.key))
         columns = self._texts.form(path).columns
@@ -254,22 +215,22 @@ class MergedFiles:
         value = pa.scalar(key, pa.int32() if pa.types.is_date(kind) else pa.int64())
         return str(value.cast(kind).as_py())
 
-    def _begun(self, file: int, place: _Place) -> _Place:
+    def _begun(self, file: int, place: Place) -> Place:
         """The place behind the header, if it is before it."""
         if place.byte:
             return place
         head = self._texts.head(self._files.known()[file])
-        return place if head is None else _Place(head.bytes, head.lines, place.key)
+        return place if head is None else Place(head.bytes, head.lines, place.key)
 
     def _head_bytes(self, path: str) -> int:
         head = self._texts.head(path)
         return 0 if head is None else head.bytes
 
-    def _marked(self, file: int, place: _Place) -> _Place:
+    def _marked(self, file: int, place: Place) -> Place:
         text = self._texts.text(self._files.known()[file])
-        return _Place(place.byte, place.line, place.key, mark_before(text, place.byte))
+        return Place(place.byte, place.line, place.key, mark_before(text, place.byte))
 
-    def _check(self, places: list[_Place]) -> None:
+    def _check(self, places: list[Place]) -> None:
         """Raises a fault unless what lies before each place is what was read to get there."""
         for place, path in zip(places, self._files.known(), strict=True):
             if place.byte and not (
@@ -281,31 +242,9 @@ class MergedFiles:
                 )
 
 
-def _told(place: _Place) -> tuple[int, int, int, int]:
+def _told(place: Place) -> tuple[int, int, int, int]:
     return place.byte, place.line, place.key, place.mark
 
 
-def _places(cursor: Cursor) -> list[_Place]:
-    return [_Place(*told) for told in cursor["files"]]
-
-
-def _find_safe(keys: list[Ints], ended: list[bool]) -> tuple[list[int], int | None]:
-    """How many of the known records of each file no unknown one comes before, and the file that must be read further.
-
-    What is unknown of a file is not before its last known record; that of a file of which nothing is known may be
-    before all.
-    """
-    limits = [
-        (int(own[-1]) if len(own) else LOWEST - 1, number)
-        for number, (own, last) in enumerate(zip(keys, ended, strict=True))
-        if not last
-    ]
-    if not limits:
-        return [len(own) for own in keys], None
-    value, limit = min(limits)
-    if value < LOWEST:
-        return [0] * len(keys), limit
-    return [
-        int(np.searchsorted(own, value, side="right" if number <= limit else "left"))
-        for number, own in enumerate(keys)
-    ], limit
+def _places(cursor: Cursor) -> list[Place]:
+    return [Place(*told) for told in cursor["files"]]
