@@ -148,7 +148,7 @@ class Aggregate:
     @property
     def by_clock(self) -> bool:
         """Whether what comes is summed up by pane, and a clock closes the windows of all groups alike."""
-        return self._at_once and self.order.clocked and self.timeout is None
+        return self._at_once and self.order.clocked and self.timeout is None and self.reducer.exact
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         train = inputs[0].select(self._fields)

@@ -30,7 +30,7 @@ __all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scra
 
 OWNER = "network"
 # How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
-LAYOUT = 2
+LAYOUT = 3
 # While it is there, the folder is being emptied: nothing else in it counts any more.
 DISCARDED = "discarded"
 LOCK = "lock"

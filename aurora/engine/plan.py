@@ -8,7 +8,7 @@ import numpy as np
 from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.variants.steps import find_steps
+from aurora.algebra.windows.steps import find_steps
 from aurora.engine.buckets import EVENLY, Evenly
 from aurora.engine.fingerprint import describe
 from aurora.engine.tables import Table, rows_for

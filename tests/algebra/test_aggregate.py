@@ -1,16 +1,22 @@
 """Aggregate against its naive version: windows of every kind, then the functions."""
 
+import math
+import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora import Network
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.ordering.order import Order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.windows.functions.rests import add_with_rest
 from tests.algebra.harness import Arrival, check_agreement, rows_kept, run_kernel
+from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising, numbers, reals
 from tests.spec import squal
 from tests.spec.window_functions import wrapped
@@ -180,3 +186,44 @@ def test_state_does_not_grow(more: dict[str, Any]) -> None:
         return rows_kept(ran.stored).total()
 
     assert kept(3000) <= kept(500) + 20 < 300
+
+
+@pytest.mark.parametrize("group_by", [[], ["g"]])
+def test_sums_of_doubles_do_not_show_how_the_input_was_cut(group_by: list[str]) -> None:
+    """Not even in the last digit, although values of very different size come in any order."""
+    chance = random.Random(3)
+    rows = [
+        (0, {"g": number % 2, "T": number // 10, "v": chance.uniform(-1, 1) * 10 ** chance.randint(-12, 12)})
+        for number in range(300)
+    ]
+    network = Network("sums")
+    box = network.input("in0", "g int, T int, v double").aggregate(
+        {"sum": "sum(v)", "mean": "avg(v)", "apart": "stddev(v)"},
+        order={"on": "T", "clock": "stream", "group_by": group_by},
+        size=20,
+        advance=5,
+        align=True,
+    )
+    network.output("out", box)
+    whole = run_network(network, rows, len(rows)).rows("out")
+    assert len(whole) > 5
+    for cut in (1, 7, 40):
+        assert run_network(network, rows, cut).rows("out") == whole
+
+
+def test_a_sum_of_doubles_is_the_exact_one_rounded() -> None:
+    chance = random.Random(4)
+    for length in (1, 2, 3, 50, 1000):
+        runs = [
+            [chance.uniform(-1, 1) * 2.0 ** chance.randint(-80, 80) for _ in range(length)] for _ in range(20)
+        ]
+        values = np.array(runs).ravel()
+        high, _ = add_with_rest(values, np.arange(0, len(values), length))
+        assert high.tolist() == [math.fsum(run) for run in runs]
+
+
+def test_sums_that_are_not_finite() -> None:
+    values = np.array([1.0, np.inf, 1.0, np.nan, 1e308, 1e308, 5e-324, 5e-324, -0.0, -0.0])
+    high, low = add_with_rest(values, np.arange(0, 10, 2))
+    np.testing.assert_array_equal(high, [np.inf, np.nan, np.inf, 1e-323, 0.0])
+    assert not low.any()

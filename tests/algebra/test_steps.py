@@ -113,6 +113,11 @@ VARIANTS: list[dict[str, Any]] = [
     {"kind": "aggregate", "advance": 1},
     {"kind": "aggregate", "size": 2, "advance": 5},
     {"kind": "aggregate", "of": "explode"},
+    {
+        "kind": "aggregate",
+        "advance": 1,
+        "functions": {"sum": "sum(v / 7)", "mean": "avg(v / 3.7e0)", "means": "avg(DISTINCT v / 7)"},
+    },
     {"kind": "aggregate", "of": "keyed", "functions": {"n": "count(*)", "most": "max(v)"}},
     {"kind": "aggregate", "order": {**CLOCKED, "clock": "in1"}},
     {"kind": "top"},
@@ -217,10 +222,6 @@ REASONS = {
             "collect_set(v)",
             "min_by(v, T)",
             # The last digit, or the sign of a zero, would show who met whom.
-            "sum(CAST(v AS double))",
-            "avg(CAST(v AS double))",
-            "sum(DISTINCT CAST(v AS double))",
-            "avg(DISTINCT v)",
             "stddev(v)",
             "skewness(v)",
             "max(CAST(v AS double))",

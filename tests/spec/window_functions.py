@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 __all__ = ["FUNCTIONS", "wrapped"]
@@ -35,18 +36,19 @@ def total(values: list[Any]) -> Any:
         return None
     if isinstance(values[0], int):
         return wrapped(sum(values))
-    result = 0.0
-    for value in values:
-        result += value
-    return result
+    return exact_sum(values)
+
+
+def exact_sum(values: list[Any]) -> Any:
+    """Rounded once, in the end, if it is finite."""
+    if all(math.isfinite(value) for value in values):
+        return float(sum(map(Fraction, values)))
+    return sum(values)
 
 
 def mean(values: list[Any]) -> float | None:
-    values = [float(value) for value in present(values)]
-    result = 0.0
-    for value in values:
-        result += value
-    return result / len(values) if values else None
+    values = present(values)
+    return float(exact_sum(values)) / len(values) if values else None
 
 
 def spread(values: list[Any], less: int) -> float | None:

@@ -13,10 +13,8 @@ from aurora.algebra.tuples.train import Ints, Train
 from aurora.algebra.windows.best import ARRIVED, Best
 from aurora.algebra.windows.functions import Function, function_of
 from aurora.algebra.windows.functions.choices import Extreme
-from aurora.algebra.windows.functions.collections import Distinct, from_lists, to_lists
-from aurora.algebra.windows.functions.moments import Shape
+from aurora.algebra.windows.functions.collections import from_lists, to_lists
 from aurora.algebra.windows.functions.sketch import ApproximateDistinct, PlainDistinct
-from aurora.algebra.windows.functions.sums import Spread, Sum, WholeMean
 from aurora.algebra.windows.reducer import Reducer
 
 __all__ = ["Apart", "BestApart", "take_apart"]
@@ -116,16 +114,12 @@ def _function_apart(call: AggregateCall) -> Function | None:
     function = function_of(call)
     floating = call.argument is not None and pa.types.is_floating(call.argument.type)
     match function:
-        case Sum(mean=True) if call.argument is not None and pa.types.is_integer(call.argument.type):
-            return WholeMean()
-        case Spread() | Shape() | Sum(whole=False) | Distinct(of=Sum(whole=False)):
-            return None
         case ApproximateDistinct():
             return PlainDistinct()
         case Extreme() if floating:
             # Of 0.0 and -0.0, which are equal, the first stays.
             return None
-    return None if function.ordered else function
+    return None if function.ordered or not function.exact else function
 
 
 def _part_types(columns: Sequence[pa.Array]) -> dict[str, pa.DataType]:

@@ -102,6 +102,11 @@ class Reducer:
         return self.whole or any(part.ordered for part in self.parts)
 
     @property
+    def exact(self) -> bool:
+        """Whether its tuples may be summed up piece by piece, in any pieces."""
+        return all(part.exact for part in self.parts)
+
+    @property
     def bare_fields(self) -> dict[str, str]:
         """The fields that a running window passes on from its last tuple, and how they are called there."""
         found = {}

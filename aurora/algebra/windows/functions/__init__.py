@@ -13,7 +13,7 @@ from aurora.algebra.windows.functions.gatherings import Collected
 from aurora.algebra.windows.functions.moments import Shape
 from aurora.algebra.windows.functions.ranks import Discrete, Mode
 from aurora.algebra.windows.functions.sketch import ApproximateDistinct
-from aurora.algebra.windows.functions.sums import Count, Spread, Sum
+from aurora.algebra.windows.functions.sums import Count, RealSum, Spread, Sum, WholeMean
 
 __all__ = ["Function", "function_of"]
 
@@ -57,8 +57,10 @@ def _added(call: AggregateCall) -> Function:
     if call.function in ("sum", "avg") and is_decimal(call.argument.type):
         kind = total_type(call.argument.type)
         return DecimalSum(kind) if call.function == "sum" else DecimalMean(DecimalSum(kind), call.type)
-    if call.function == "sum":
-        return Sum(whole=pa.types.is_integer(call.argument.type), mean=False)
-    if call.function == "avg":
-        return Sum(whole=False, mean=True)
+    if call.function in ("sum", "avg"):
+        mean = call.function == "avg"
+        if not pa.types.is_integer(call.argument.type):
+            return RealSum(mean)
+        # Sums of smaller numbers do not come to what an integer cannot hold.
+        return WholeMean() if mean and call.argument.type.bit_width == 64 else Sum(mean)
     return Count("truths" if call.function == "count_if" else "values")

@@ -2,7 +2,8 @@
 
 For windows that run along with their tuples there are two shorter ways: `so_far` and `over_ranges`.
 
-Sums of doubles add one value after the other, never chunk by chunk: the last digit does not depend on batches.
+Batches show in no digit of a sum of doubles: it is kept with twice the digits (`RealSum`), or one value is added after
+the other, never chunk by chunk.
 """
 
 from abc import ABC, abstractmethod
@@ -25,6 +26,8 @@ class Function(ABC):
     width: ClassVar[int] = 1
     # Whether it matters in which order the tuples of a window come.
     ordered: ClassVar[bool] = False
+    # Whether runs may be combined piece by piece, in any pieces: otherwise the last digit may show where they were cut.
+    exact: ClassVar[bool] = True
 
     @abstractmethod
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:

@@ -22,6 +22,7 @@ class Shape(Function):
     """
 
     width: ClassVar[int] = 6
+    exact: ClassVar[bool] = False
     tails: bool
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:

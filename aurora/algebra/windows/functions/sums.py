@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints, Values
 from aurora.algebra.windows.functions.function import Function, add_runs, to_floats, to_ints, to_valid
+from aurora.algebra.windows.functions.rests import add_with_rest
 from aurora.algebra.windows.functions.scans import Ranges, accumulate_runs, add_up_runs
 
-__all__ = ["Count", "Spread", "Sum", "WholeMean"]
+__all__ = ["Count", "RealSum", "Spread", "Sum", "WholeMean"]
 
 LOW = np.int64(0xFFFFFFFF)
 
@@ -42,15 +43,13 @@ class Count(Function):
 
 @dataclass(frozen=True)
 class Sum(Function):
-    """sum(x) and avg(x); null over no value."""
+    """sum(x) of whole numbers, which may wrap around, and avg(x) of small ones; null over no value."""
 
     width: ClassVar[int] = 2
-    whole: bool
     mean: bool
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        column = arguments[0]
-        return [pa.array(to_ints(column) if self.whole else to_floats(column)), pa.array(to_valid(column))]
+        return [pa.array(to_ints(arguments[0])), pa.array(to_valid(arguments[0]))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [pa.array(add_runs(column.to_numpy(), starts)) for column in columns]
@@ -65,10 +64,43 @@ class Sum(Function):
         return [pa.array(_add_up(column.to_numpy(), starts)) for column in columns]
 
     def over_ranges(self, arguments: list[pa.Array], ranges: Ranges) -> pa.Array:
-        if not self.whole:
-            return super().over_ranges(arguments, ranges)
         lifted = self.lift(arguments, len(arguments[0]))
         return self.finish([pa.array(_add_ranges(column, ranges)) for column in lifted])
+
+
+@dataclass(frozen=True)
+class RealSum(Function):
+    """sum(x) and avg(x) of doubles; null over no value.
+
+    Kept are the sum, what it lacks of the exact one, and how many values there are. So the sum that is rounded in the
+    end does not depend on the pieces in which values were added.
+    """
+
+    width: ClassVar[int] = 3
+    mean: bool
+
+    def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
+        values = to_floats(arguments[0])
+        return [pa.array(values), pa.array(np.zeros(rows)), pa.array(to_valid(arguments[0]))]
+
+    def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        total, lacking, count = (column.to_numpy() for column in columns)
+        if lacking.any():
+            both = np.stack([total, lacking], axis=1).ravel()
+            high, low = add_with_rest(both, 2 * starts)
+        else:
+            high, low = add_with_rest(total, starts)
+        return [pa.array(high), pa.array(low), pa.array(add_runs(count, starts))]
+
+    def finish(self, columns: list[pa.Array]) -> pa.Array:
+        total, count = columns[0].to_numpy(), columns[2].to_numpy()
+        return pa.array(total / np.maximum(count, 1) if self.mean else total + 0.0, mask=count == 0)
+
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        """One value after the other: each row has the sum before it and its own value."""
+        total, lacking, count = (column.to_numpy() for column in columns)
+        added = _add_up(total, starts), np.zeros(len(lacking)), _add_up(count, starts)
+        return [pa.array(column) for column in added]
 
 
 @dataclass(frozen=True)
@@ -87,6 +119,9 @@ class WholeMean(Function):
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [pa.array(add_runs(column.to_numpy(), starts)) for column in columns]
 
+    def scan(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
+        return [pa.array(_add_up(column.to_numpy(), starts)) for column in columns]
+
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         upper, lower, count = (column.to_numpy() for column in columns)
         return pa.array((upper * 2.0**32 + lower) / np.maximum(count, 1), mask=count == 0)
@@ -101,6 +136,7 @@ class Spread(Function):
     """
 
     width: ClassVar[int] = 4
+    exact: ClassVar[bool] = False
     root: bool
     sample: bool
 
