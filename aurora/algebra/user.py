@@ -130,6 +130,7 @@ class UserBox:
     def traits(self) -> Traits:
         return Traits(
             relations=self.relations,
+            lasting=frozenset(range(len(self.inputs)) if self.relations else ()),
             functions=(self.kernel,),
             by_itself=self.commutes is not None,
             choice=self._choice(),

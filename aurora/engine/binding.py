@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
@@ -254,6 +255,10 @@ def open_streams(
     """The sources of the inputs, and what is noted of them in the checkpoint, which is this run's from here on."""
     checkpoint.open(settings.fresh)
     unused = checkpoint.unused
+    if unused:
+        # Files that have come since belong to it.
+        for order in Path(checkpoint.sources).glob("*.files"):
+            order.unlink()
     streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
     owner = identity(plan, tables, streams, sinks)
     if unused and not checkpoint.fits(owner):

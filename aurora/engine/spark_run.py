@@ -297,7 +297,8 @@ class SparkRun:
 
         It begins with the next batch, shows a hundred tuples of each at most, and ends when nobody asks any more.
         """
-        known = [str(port) for port in self._bound.job.plan.made_in]
+        plan = self._bound.job.plan
+        known = [str(port) for port in plan.made_in if port.box not in plan.steps]
         if stream not in known:
             # A box alone means its first output.
             first = next((name for name in known if name.rpartition(".")[0] == stream), None)

@@ -159,7 +159,8 @@ def _open_source(
 ) -> PointSource:
     """The source of an input; where filters name the storage key of its point, only what can match is read."""
     start, schema = note.starts[name], network.inputs[name].schema
-    known = all(field in schema for field in key)
+    # What breaks a check is told, also where a filter would have left it out.
+    known = all(field in schema for field in key) and not network.inputs[name].checks
     wanted = find_wanted(network, name, key, schema) if known else None
     folder = str(home.point(start["point"]))
     chosen = None if wanted is None else tuple(wanted.tolist())

@@ -220,6 +220,8 @@ class _Job:
         )
         driver = delivery.start()
         self._second = delivered_second(self._found)
+        # The seconds at which the batches so far have ended.
+        kept: list[int] = []
 
         def go() -> None:
             assert driver.stdin is not None
@@ -236,6 +238,8 @@ class _Job:
                 go()
             # A second is due when the clock gets there; the next one may take a second to come.
             due = self._second(report.places["traffic"]) + 1
+            kept.append(due)
+            _remove_seconds(delivered, kept[-3] if len(kept) > 2 else 0)
             self._progress(report, max(0.0, self._clock.now() - due) if due > 0 and not report.end else 0.0)
 
         def ended() -> None:
@@ -305,3 +309,10 @@ class _Job:
         if self._hopeless is not None and behind > self._hopeless:
             self.notes.append(f"given up at second {second}, {behind:.0f} s behind")
             self._stop.set()
+
+
+def _remove_seconds(folder: Path, before: int) -> None:
+    """Deletes delivered seconds that no restart will ask for again."""
+    for entry in os.scandir(folder):
+        if entry.name.startswith("second-") and int(entry.name[7:-4]) < before:
+            os.unlink(entry.path)

@@ -368,3 +368,13 @@ def test_a_note_without_what_spark_knows_is_refused(tmp_path: Path) -> None:
         settle_spark(tmp_path / "spark", 3)
     settle_spark(tmp_path / "spark", -1)
     settle_spark(tmp_path / "spark", None)
+
+
+def test_a_file_that_came_after_a_run_that_never_began_is_read(desk: Path) -> None:
+    (desk / "in").mkdir()
+    for name in ("1.csv", "2.csv"):
+        (desk / "in" / name).write_text(ROWS)
+        with Bound.of(base(), {"r": "csv:in"}, {"far": "csv:far.csv"}, Settings()) as bound:
+            source = bound.admission.sources["r"]
+            place = source.advance(source.begin(), 1000)
+    assert place["row"] == 2 * (ROWS.count("\n") - 1)

@@ -168,3 +168,28 @@ def test_a_single_file_needs_no_merge(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1\n")
     with pytest.raises(AuroraError, match="merge is for the files of a folder or pattern"):
         check_source("in", f"csv:{tmp_path}/a.csv?merge=t")
+
+
+def test_a_file_that_grows_meanwhile(tmp_path: Path) -> None:
+    """Its new rows would stand behind rows that come after them: a fault, not a run that waits for ever."""
+    write(tmp_path, [[1, 2], [3, 4]])
+    source = opened(tmp_path)
+    cursor = source.advance(source.begin(), 3)
+    with (tmp_path / "part-0.csv").open("a") as file:
+        file.write("50,0,2\n")
+    told = (
+        r"part-0.csv had 12 bytes when the run began and has 19 now: files that are merged must be complete"
+    )
+    for again in (source, opened(tmp_path)):
+        with pytest.raises(AuroraError, match=told):
+            again.advance(cursor, 10)
+        with pytest.raises(AuroraError, match=told):
+            again.finished(cursor)
+
+
+def test_a_folder_without_files(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(
+        AuroraError, match=r"^source in: no file fits .*in; put the files there before you start$"
+    ):
+        open_source("in", f"csv:{tmp_path}/in?merge=t", SCHEMA, False, tmp_path)

@@ -153,8 +153,8 @@ def open_whole(name: str, address: object, schema: Schema, unpacked: Path) -> So
     given = read_address(name, address)
     if given.kind == "tcp" or given.is_pipe:
         raise AuroraError(f"table {name}: a table cannot come from a socket or a pipe; give a file")
-    if given.end is not None or given.says("delete"):
-        raise AuroraError(f"table {name}: a table is read whole and more than once; leave out end and delete")
+    if given.end is not None:
+        raise AuroraError(f"table {name}: a table is read whole and more than once; leave out end")
     return _open_files(given, schema, False, None, unpacked)
 
 
@@ -210,7 +210,7 @@ def _open_files(
         return merged
     source = LineFiles(
         path, given.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
-        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says("delete"), given.says("shed"),
+        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says_shed(),
     )  # fmt: skip
     source.check()
     return source

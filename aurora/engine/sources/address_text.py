@@ -16,8 +16,8 @@ __all__ = ["Address", "host_and_port", "read_address"]
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "delete", "encoding", "end", "header", "merge", "null", "shed", "unreadable"),
-    "json": ("delete", "end", "shed"),
+    "csv": ("delimiter", "encoding", "end", "header", "merge", "null", "shed", "unreadable"),
+    "json": ("end", "shed"),
     "parquet": (),
     "sqlite": ("table",),
     "tcp": ("delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
@@ -63,17 +63,16 @@ class Address:
         """The name of the file that says that no other will come to a folder."""
         return self.options.get("end")
 
-    def says(self, option: str) -> bool:
-        """Whether an option about the files of a folder is yes: `delete`, if they go when they have been read, or
-        `shed`, if rows may be left out under overload."""
-        given = self.options.get(option, "").lower()
+    def says_shed(self) -> bool:
+        """Whether rows of the files of a folder may be left out under overload."""
+        given = self.options.get("shed", "").lower()
         if given not in YES_OR_NO:
-            raise AuroraError(f"source {self.name}: {option} is yes or no, found '{given}'")
+            raise AuroraError(f"source {self.name}: shed is yes or no, found '{given}'")
         return bool(YES_OR_NO[given])
 
     def check_folder(self) -> None:
         """Raises a fault if an option for the files of a folder or pattern does not fit the address."""
-        given = [option for option in ("delete", "end", "merge", "shed") if option in self.options]
+        given = [option for option in ("end", "merge", "shed") if option in self.options]
         if given and (self.is_pipe or not ("*" in self.place or os.path.isdir(self.place))):
             raise AuroraError(
                 f"source {self.name}: {given[0]} is for the files of a folder or pattern, such as "
@@ -89,7 +88,11 @@ class Address:
             raise AuroraError(
                 f"source {self.name}: end is the name of a file in the folder, as _SUCCESS, found '{name}'"
             )
-        self.says("delete"), self.says("shed")
+        if name is not None and "*" in os.path.dirname(self.place):
+            raise AuroraError(
+                f"source {self.name}: end names a file of one folder; write the folder without *, found {self.place}"
+            )
+        self.says_shed()
 
     @property
     def is_pipe(self) -> bool:

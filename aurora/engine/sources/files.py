@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from itertools import islice
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.csv_records import UTF_8, Csv, Split
@@ -54,8 +54,6 @@ class LineFiles:
     loose: bool = False
     # A file of this name in the folder says that no other will come.
     end: str | None = None
-    # Whether files go when they have been read, and no restart will ask for them.
-    delete: bool = False
     # Whether rows may be left out under overload: somebody puts them there by the clock.
     shed: bool = False
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
@@ -100,13 +98,11 @@ class LineFiles:
         return self.follow and not self._files.several and not self._texts.is_copied(self.path)
 
     def forget(self, cursor: Cursor) -> None:
-        """Copies of files that are done with go, and the files themselves where that was asked for."""
+        """Copies of files that are done with go."""
         # Only what is behind the last one that went: of a folder that is followed for days there are many.
         done = self._files.known()[self._forgotten : cursor["file"]]
         for path in done:
             self._texts.forget(path)
-            if self.delete:
-                Path(path).unlink(missing_ok=True)
         self._forgotten += len(done)
 
     def identity(self) -> str:
@@ -115,9 +111,9 @@ class LineFiles:
     def check(self) -> None:
         """Raises a fault if the header of the first file lacks a field, or if no line of a single file can be read."""
         known = self._files.known()
-        # Those that have been read may be gone.
-        there = [path for path in known if os.path.exists(path)] if self.delete else known
-        for path in there[:1]:
+        # Those of a folder that have been read may be gone.
+        there = (path for path in known if not self._files.several or os.path.exists(path))
+        for path in islice(there, 1):
             head = None if self._texts.is_copied(path) else self._texts.head(path, not self._tailed)
             if head and self.style == "csv" and not self._files.several and not self.follow:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))

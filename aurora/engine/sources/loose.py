@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 __all__ = ["read_loosely"]
 
 # What cannot be a number is not tried at all: text in every line of a column costs no more than a look.
-NUMBER = r"^[ \t]*[-+.]?[0-9]|^[ \t]*[-+]?([nN][aA][nN]|[iI][nN][fF])"
+NUMBER = r"^[ \t]*[-+]?\.?[0-9]|^[ \t]*[-+]?([nN][aA][nN]|[iI][nN][fF])"
 WHOLE = r"^[ \t]*-?[0-9]{1,18}[ \t]*$"
 
 

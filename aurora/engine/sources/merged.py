@@ -71,6 +71,10 @@ class MergedFiles:
                 f"source {name}: merge={self.by}: the field is {type_name(kind)}; files are merged by a whole number, "
                 "a date or a timestamp"
             )
+        if not self._files.known():
+            raise AuroraError(
+                f"source {name}: no file fits {self.path}; put the files there before you start"
+            )
         for path in self._files.known():
             if not self._texts.is_copied(path):
                 self._texts.head(path)
@@ -79,11 +83,16 @@ class MergedFiles:
         return f"{self.style}:{self.path} merged by {self.by}"
 
     def begin(self) -> Cursor:
-        return {"row": 0, "files": [list(_told(Place())) for _ in self._files.known()]}
+        known = self._files.known()
+        return {
+            "row": 0,
+            "files": [list(_told(Place())) for _ in known],
+            "sizes": [os.path.getsize(path) for path in known],
+        }
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         places = _places(cursor)
-        self._check(places)
+        self._check(cursor)
         ahead = [self._stretch(number, place) for number, place in enumerate(places)]
         while True:
             safe, limit = find_safe([stretch.keys for stretch in ahead], [s.last for s in ahead])
@@ -102,11 +111,13 @@ class MergedFiles:
             self._marked(number, stretch.end()) if len(stretch.keys) else place
             for number, (stretch, place) in enumerate(zip(taken, places, strict=True))
         ]
-        end = {"row": cursor["row"] + sum(counts), "files": [list(_told(place)) for place in reached]}
+        row, told = cursor["row"] + sum(counts), [list(_told(place)) for place in reached]
+        end = {**cursor, "row": row, "files": told}
         self._batch = cursor, end, taken
         return end
 
     def finished(self, cursor: Cursor) -> bool:
+        self._check(cursor)
         return all(
             max(place.byte, self._head_bytes(path)) >= self._texts.text(path).size()
             for place, path in zip(_places(cursor), self._files.known(), strict=True)
@@ -150,8 +161,8 @@ class MergedFiles:
         if self._batch is not None and self._batch[:2] == (start, end):
             return self._batch[2]
         low, high = _places(start), _places(end)
-        self._check(low)
-        self._check(high)
+        self._check(start)
+        self._check(end)
         return [
             self._read(file, self._begun(file, place), 1 << 62, stop.byte)
             for file, (place, stop) in enumerate(zip(low, high, strict=True))
@@ -230,15 +241,21 @@ class MergedFiles:
         text = self._texts.text(self._files.known()[file])
         return Place(place.byte, place.line, place.key, mark_before(text, place.byte))
 
-    def _check(self, places: list[Place]) -> None:
-        """Raises a fault unless what lies before each place is what was read to get there."""
-        for place, path in zip(places, self._files.known(), strict=True):
-            if place.byte and not (
-                os.path.exists(path) and mark_before(self._texts.text(path), place.byte) == place.mark
-            ):
+    def _check(self, cursor: Cursor) -> None:
+        """Raises a fault unless what lies before each place is what was read to get there, and files have not grown:
+        a row that comes later may belong before rows that have been read."""
+        known = zip(_places(cursor), self._files.known(), cursor["sizes"], strict=True)
+        for place, path, size in known:
+            there = os.path.exists(path)
+            if not there or (place.byte and mark_before(self._texts.text(path), place.byte) != place.mark):
                 raise AuroraError(
                     f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be "
                     "repeated; put the old one back, or start over with --fresh"
+                )
+            if os.path.getsize(path) != size:
+                raise AuroraError(
+                    f"{path} had {size:,} bytes when the run began and has {os.path.getsize(path):,} now: files that "
+                    "are merged must be complete; start over with --fresh"
                 )
 
 

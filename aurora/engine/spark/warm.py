@@ -118,6 +118,9 @@ def _start() -> str | None:
     if _started is None:
         atexit.register(_stop)
     _started = process, place
+    # It ends when the last copy of its standard input is closed; a fork of this process may outlive it.
+    assert process.stdin is not None
+    os.register_at_fork(after_in_child=process.stdin.close)
     return place
 
 
