@@ -116,11 +116,12 @@ def main(scale: float = 1.0, plot: str = "scheduling.png") -> None:
                 "yes" if slowest <= zone else "no",
                 f"{worst:.1f} s",
                 f"{sink.total:,}",
+                f"{sink.counted:,}",
             ]
             rows.append([label, output, f"{zone:g} s", *told])
     show(
         f"Scheduling: {capacity:,.0f} rows/s are taken in; 1.5 times that for {surge:g} s, then half of it",
-        ["", "output", "good zone", "p99", "in its zone", "p99 of the worst batch", "rows"],
+        ["", "output", "good zone", "p99", "in its zone", "p99 of the worst batch", "rows", "tuples"],
         rows,
     )
     plot_over_time(

@@ -102,7 +102,9 @@ class Arrivals:
     """A sink: when rows came out, how late each was, and how many there were."""
 
     moments: list[tuple[float, float, float, int]] = field(default_factory=list)
+    # Rows, and the tuples that they count in a field `n`.
     total: int = 0
+    counted: int = 0
     worth: float = 0.0
     value: Callable[[Any], Any] | None = None
 
@@ -110,6 +112,7 @@ class Arrivals:
         now = _wall()
         late = (now - rows.column("due").to_numpy()) / 1000
         self.total += len(late)
+        self.counted += int(rows.column("n").to_numpy().sum()) if "n" in rows.schema.names else len(late)
         if self.value is not None:
             self.worth += float(self.value(rows.column("v").to_numpy()).sum())
         if len(late):

@@ -58,9 +58,7 @@ def train_length(
 ) -> int:
     """Rows of each input in the next batch, so that it takes about `target` milliseconds; from 1 to `most`.
 
-    What waits may make it longer, but not longer than `longest` milliseconds; twice as many if the input waits for
-    longer than the good zone already. A train that is too short to keep up makes all that follow late, and what is late
-    anyway loses nothing by a longer one.
+    What waits may make it longer, but not longer than `longest` milliseconds.
 
     A train that left tuples waiting is followed by a longer one if that takes no longer than it may. One that did not
     keeps up, and the next need not be much longer than what came, or than what is known to be in time.
@@ -73,8 +71,6 @@ def train_length(
     200000
     >>> train_length(Trip(400_000, 400_000, 4000), 1000, 10**6, True, 2000, [(200_000, 800), (400_000, 1600)])
     500000
-    >>> train_length(Trip(400_000, 400_000, 4000, left=600_000), 1000, 10**6, True, 2000)
-    400000
     >>> train_length(Trip(10_000, 10_000, 2500), 1000, 10**6, True, 2000, [(10_000, 2500)] * 5)
     25000
     """
@@ -90,18 +86,10 @@ def train_length(
     else:
         per_row = [took / rows for rows, took in recent[-USUAL:]]
         usual = last.rows * median(per_row) if per_row else last.took
-        fitting = min(allowed, _stretch(longest, last) or allowed) / max(min(last.took, usual), 1)
+        fitting = min(allowed, longest or allowed) / max(min(last.took, usual), 1)
         grown = int(last.length * GROWTH)
         wanted = min(max(int(last.length * fitting), _find_worthy(line, len(recent), grown)), grown)
     return max(1, min(max(wanted, LEAST), most))
-
-
-def _stretch(longest: int | None, last: Trip) -> int | None:
-    """How long a batch may take behind one that left rows waiting, which wait for as long as it takes to do them."""
-    if longest is None or last.took is None:
-        return None
-    waited = last.left * last.took / max(last.rows, 1)
-    return (2 if waited > longest / ZONE_SHARE else 1) * longest
 
 
 def _find_worthy(line: tuple[float, float] | None, known: int, unknown: int) -> int:

@@ -84,7 +84,6 @@ class Deferred:
             QUERY_POOL,
             adviser=adviser,
             zone=split.zone,
-            yields=True,
         )
         threading.Thread(target=self._wait, name="deferred part", daemon=True).start()
 
