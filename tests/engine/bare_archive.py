@@ -6,11 +6,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from aurora.engine.spark import java_archive
+from aurora.engine.spark.local_files import local_files
 
 
 def start_java(name: str, settings: dict[str, str]) -> SimpleNamespace:
     """Java as a session starts it, without the session."""
-    SparkContext._gateway = launch_gateway(SparkConf(False).setAll(settings.items()))
+    SparkContext._gateway = launch_gateway(SparkConf(False).setAll({**local_files(None), **settings}.items()))
     return SimpleNamespace(stop=lambda: None)
 
 

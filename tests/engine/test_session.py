@@ -19,13 +19,16 @@ OWN_SESSION = """
 import json, sys
 from pyspark.sql import SparkSession
 from aurora import AuroraError, Frame, Memory, Network, Settings, run, to_dataframe
+from aurora.engine.spark.java import spark_home
 from aurora.engine.spark.session import keep_log, spark_session
 
-spark = (
-    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    .config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.sql.ansi.enabled", "true").getOrCreate()
-)
+# With a home without archives, Python processes start sooner.
+with spark_home():
+    spark = (
+        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.sql.ansi.enabled", "true").getOrCreate()
+    )
 spark.conf.set("spark.sql.shuffle.partitions", "3")
 
 def look():

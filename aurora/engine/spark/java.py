@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 
 from aurora.cache import cache_folder
+from aurora.engine.spark.local_files import JAR
 from aurora.errors import AuroraError
 
 __all__ = ["class_archive", "not_started", "prepare", "spark_home"]
@@ -116,11 +117,11 @@ def _home() -> Path | None:
 
 
 def _name(home: Path) -> str | None:
-    """The name of the archive for this Java and this Spark; for others it would be of no use."""
+    """The name of the archive for this Java, this Spark and our own classes; for others it would be of no use."""
     java = _java()
     if java is None:
         return None
-    of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns]
+    of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns, str(JAR)]
     return f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
 
 

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from aurora.engine.spark.java import class_archive, not_started, spark_home
+from aurora.engine.spark.local_files import local_files
 from aurora.engine.spark.master import check_master, check_reachable, same_master
 from aurora.engine.spark.warm import warm_python
 from aurora.engine.spark.yielding import DAEMON
@@ -159,7 +160,7 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     cores = str(os.cpu_count() or 1)
     parallel = {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
-    given = {**SHARED, **SESSION, **parallel, **settings}
+    given = {**SHARED, **SESSION, **parallel, **local_files(master), **settings}
     archive = class_archive()
     if archive is not None and "ArchiveClassesAtExit" not in given.get(JAVA, ""):
         given[JAVA] = f"{given.get(JAVA, '')} -XX:SharedArchiveFile={archive}".strip()
