@@ -11,8 +11,8 @@ from aurora.engine.work import Work
 
 __all__ = ["Averages"]
 
-# After so many seconds a batch counts half.
-HALF = 5.0
+# After so many seconds a batch counts half; for what comes in, which changes at once, much sooner.
+HALF, COMING = 5.0, 1.0
 # What is longer apart than this counts as this: figures of before a pause still say more than one batch does.
 PAUSE = 20.0
 # The first batches of a run warm up: what they take says little.
@@ -52,6 +52,7 @@ class Averages:
     inputs: Mapping[str, Sums] = field(default_factory=dict)
     waiting: Mapping[str, int | None] = field(default_factory=dict)
     growth: Mapping[str, float] = field(default_factory=dict)
+    comes: Mapping[str, float] = field(default_factory=dict)
     flows: Mapping[str, float] = field(default_factory=dict)
     span: float = 0.0
     trips: tuple[Trip, ...] = ()
@@ -76,6 +77,7 @@ class Averages:
             inputs,
             waiting,
             self._grow(waiting, passed, keep),
+            self._come(work),
             _add(self.flows, _flows(work, report.rows), 0.5 ** (passed / HALF)),
             self.span * 0.5 ** (passed / HALF) + passed,
             self._trips(work),
@@ -92,10 +94,26 @@ class Averages:
                 grown[name] = self.growth.get(name, 0.0) * keep + (rows - before) / passed * (1 - keep)
         return grown
 
+    def _come(self, work: Work) -> dict[str, float]:
+        """Rows that came between the questions for the last batch and for this one, a second."""
+        if not work.before or not self.batches:
+            return dict(self.comes)
+        keep = 0.5 ** (work.before / COMING)
+        found: dict[str, float] = {}
+        for name, read in work.inputs.items():
+            left = self.waiting.get(name)
+            if read.waiting is not None and left is not None:
+                now = max(read.rows + read.waiting - left, 0) / work.before
+                found[name] = self.comes.get(name, now) * keep + now * (1 - keep)
+        return found
+
     def _trips(self, work: Work) -> tuple[Trip, ...]:
         """With the batch before this one, of which it is known by now how long it took."""
-        if work.before is None or self.last is None or self.batches <= WARM or not self.last.rows:
+        # Rows of which some were shed cost less: they say nothing of what a row costs.
+        known = self.last is not None and self.last.rows and not self.last.shed
+        if work.before is None or not known or self.batches <= WARM:
             return self.trips
+        assert self.last is not None
         return (*self.trips, Trip(self.last.rows, work.before, self.last.seconds))[-TRIPS:]
 
     def figures(
@@ -128,6 +146,7 @@ class Averages:
                     self.waiting.get(name),
                     self.growth.get(name, 0.0),
                     name in live,
+                    self.comes.get(name),
                 )
                 for name, sums in self.inputs.items()
             },

@@ -33,7 +33,8 @@ class InputFigures:
     """`rate`: rows read a second; `cost`: seconds of one core to read a further row.
 
     `waiting` are the rows that have come and are not read yet, None where nobody knows; `growth` is by how many they
-    become more in a second. Only a `live` input falls behind: a stored file waits.
+    become more in a second, `comes` how many came a second of late. Only a `live` input falls behind: a stored file
+    waits.
     """
 
     rate: float
@@ -41,6 +42,12 @@ class InputFigures:
     waiting: int | None = None
     growth: float = 0.0
     live: bool = False
+    comes: float | None = None
+
+    @property
+    def arriving(self) -> float:
+        """Rows that come in a second, read or not."""
+        return max(self.rate + self.growth, 0.0) if self.comes is None else self.comes
 
 
 @dataclass(frozen=True)

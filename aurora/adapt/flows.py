@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from aurora.adapt.figures import Figures
 from aurora.network.network import Network, Port
 
-__all__ = ["Flow", "Place", "complete_rates", "find_behind", "find_flows", "find_topmost"]
+__all__ = ["Flow", "Place", "complete_rates", "find_behind", "find_flows", "find_row_cost", "find_topmost"]
 
 # To pass over a row costs about what is left of its reading.
 SKIPPED = 0.6
@@ -93,6 +93,18 @@ def find_flows(
                 live = any(found[place].live for place in above)
                 add(Flow((port, ""), frozenset(leading[port]), rate, cost.get(port, 0.0), tuple(above), live))
     return found
+
+
+def find_row_cost(network: Network, figures: Figures, ends: Mapping[str, Port]) -> float:
+    """The seconds of one core that a row, mixed as they come now, costs on its whole way if none is left out."""
+    if not figures.rate:
+        return figures.per_row
+    flows = find_flows(network, figures, ends)
+    total = 0.0
+    for name, read in figures.inputs.items():
+        flow = flows.get((Port(name), ""))
+        total += read.rate * (read.cost + (figures.per_row if flow is None else flow.cost))
+    return total / figures.rate
 
 
 def find_topmost(flows: Mapping[Place, Flow], ends: Collection[str]) -> list[Flow]:

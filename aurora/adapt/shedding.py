@@ -18,6 +18,8 @@ __all__ = ["Cut", "Shedding", "can_lose", "find_cuts", "plan_shedding"]
 
 # The share of a stream that one step takes, and the most that goes.
 STEP, MOST = 0.01, 0.99
+# A plan is done when it saves all but this share of what it must.
+NEARLY = 1e-9
 # What an output with a value graph alone is worth by the share of all worth that is delivered.
 AS_DELIVERED = Graph(((0.0, 0.0), (100.0, 1.0)))
 
@@ -155,12 +157,12 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
     """So much is shed that `excess` seconds of one core are saved in a second, or as much as can be."""
     shares: dict[int, float] = {}
     relief = 0.0
-    while relief < excess:
+    while relief < (1 - NEARLY) * excess:
         best: tuple[float, float, int, float] | None = None
         for number, cut in enumerate(cuts):
             share = shares.get(number, 0.0)
             step = min(STEP, MOST - share)
-            saved = step * _rate(cuts, shares, cut) * cut.gain
+            saved = _saved(cuts, {**shares, number: share + step}) - relief
             if step <= 0 or saved <= 0:
                 continue
             if relief + saved > excess:
@@ -171,10 +173,9 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
             best = rank if best is None else min(best, rank)
         if best is None:
             break
-        _, saved, number, step = best
+        *_, number, step = best
         shares[number] = shares.get(number, 0.0) + step
-        # The rank has what is saved with its sign turned.
-        relief -= saved
+        relief = _saved(cuts, shares)
     drops = [drop for number, share in shares.items() for drop in cuts[number].drops(share)]
     outputs = sorted({name for cut in cuts for name in cut.outputs})
     return Shedding(
@@ -183,6 +184,13 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
         {name: _delivered(cuts, shares, name) for name in outputs},
         {name: _kept(cuts, shares, name) for name in outputs},
         relief,
+    )
+
+
+def _saved(cuts: list[Cut], shares: Mapping[int, float]) -> float:
+    """Seconds of one core, in a second: a tuple that is left out further up is not there to be left out again."""
+    return sum(
+        share * _rate(cuts, shares, cuts[number]) * cuts[number].gain for number, share in shares.items()
     )
 
 

@@ -80,8 +80,10 @@ class Adapting:
             if self.shedder is not None:
                 self.shedder.take(report)
                 if self._parts is not None and self.shedder.inputs:
-                    waited = self._parts.waited()
-                    self._set_drops(self.shedder.decide(self.figures(), find_late(report), waited).drops)
+                    late, waited = find_late(report), self._parts.waited()
+                    # Of two parts that share the cores, how long a batch of one took says nothing of all.
+                    whole = report if self._parts.deferred is None else None
+                    self._set_drops(self.shedder.decide(self.figures(), late, waited, whole).drops)
             if watch is not None:
                 watch(report)
 

@@ -1,18 +1,19 @@
 """Load shedding of a network that runs: after every batch, what its drop boxes leave out of the next ones."""
 
 import logging
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
-from aurora.adapt.averages import HALF
 from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import Figures
-from aurora.adapt.flows import find_behind, find_flows
+from aurora.adapt.flows import find_behind, find_flows, find_row_cost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Shedding, can_lose, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
 from aurora.engine.drops import SHED, TO, Drop
+from aurora.engine.pacing import USUAL
 from aurora.engine.statistics import BatchReport
 from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
@@ -21,6 +22,8 @@ __all__ = ["Shedder"]
 
 # So many batches warm up, so many in a row must be too much, and by so much a share changes before it is told again.
 WARM, IN_A_ROW, NOTABLE = 5, 2, 0.25
+# So many plans are remembered, and this is how far they may be wrong.
+PLANS, STRAIN = 5, 3.0
 # So much of a new count goes into a histogram.
 FRESH = 0.2
 
@@ -33,7 +36,6 @@ class Shedder:
         network: Network,
         ends: Mapping[str, Port],
         semantic: bool = True,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._network = network
         self._ends = {**ends, **{f"point {name}": point.port for name, point in network.points.items()}}
@@ -50,11 +52,10 @@ class Shedder:
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
         self.shedding = Shedding()
-        # The seconds of one core that it saves a row, as planned; and on average over as long as the figures, which are
-        # of times when more was shed and of times when less was.
-        self._saved = self._average = 0.0
-        self._clock = clock
-        self._at = clock()
+        self._last: BatchReport | None = None
+        # How many times as long as planned the last batches took, and what plans save a row, in seconds of one core.
+        self._strain: deque[float] = deque(maxlen=USUAL)
+        self._plans: deque[tuple[tuple[Drop, ...], float]] = deque(maxlen=PLANS)
         self._pressed = self._batches = 0
         # The largest share that was told last, and when, in batches.
         self._told = 0.0
@@ -92,18 +93,22 @@ class Shedder:
                     found[name] = found.get(name, 0) + number
         return found
 
-    def decide(self, figures: Figures, late: float, waited: float = 0.0) -> Shedding:
-        """What is shed from now on.
+    def decide(
+        self, figures: Figures, late: float, waited: float = 0.0, report: BatchReport | None = None
+    ) -> Shedding:
+        """What is shed from now on, after the batch of a `report`.
 
         `late` is how long the slowest rows were under way, in seconds; `waited` what the rows that wait between the
         parts of the network have used up of the good zone of their outputs, 1 for all of it.
         """
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
-        now = self._clock()
-        keep = 0.5 ** ((now - self._at) / HALF)
-        self._at, self._average = now, keep * self._average + (1 - keep) * self._saved
-        load = find_load(figures, self._zone, self._average, late)
+        cost = find_row_cost(self._network, figures, self._ends)
+        under_way = 0.0
+        if report is not None:
+            under_way = report.work.before or 0.0
+            self._compare(figures, cost, report)
+        load = find_load(figures, cost * self.strain, self._zone, late, under_way)
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0
@@ -112,16 +117,36 @@ class Shedder:
             on = not is_over(load, self._zone, late) or waited > 1
         else:
             # The first batches take long whatever comes, and one slow batch is no overload.
-            on = self._batches > WARM and self._pressed >= IN_A_ROW
+            on = self._batches > WARM and self._pressed >= (1 if load.share > 1 else IN_A_ROW)
         found = Shedding()
         if on:
             flows = find_flows(self._network, figures, self._ends, self.skipping)
             cuts = find_cuts(self._network, flows, self._graphs, self._histograms)
-            found = plan_shedding(cuts, self._graphs, max(load.excess, 0.0) * figures.rate)
-        self._saved = found.relief / figures.rate if figures.rate else 0.0
+            excess = max(load.excess, 0.0) * figures.rate / self.strain
+            found = plan_shedding(cuts, self._graphs, excess)
+        self._plans.append((found.drops, found.relief / figures.rate if figures.rate else 0.0))
         self._tell(found)
         self.shedding = found
         return found
+
+    @property
+    def strain(self) -> float:
+        """How many times as long batches took lately as they were planned to."""
+        return min(max(median(self._strain), 1 / STRAIN), STRAIN) if self._strain else 1.0
+
+    def _compare(self, figures: Figures, cost: float, report: BatchReport) -> None:
+        """How long the batch before this one took, which is known by now, with how long it was planned to take: what is
+        shed is planned by the figures of batches of which nothing was."""
+        last, self._last = self._last, report
+        if last is None or report.work.before is None:
+            return
+        if not last.work.shed:
+            self._strain.clear()
+            return
+        plans = (saved for drops, saved in reversed(self._plans) if drops == last.controls.drops)
+        planned = figures.fixed + last.work.rows * max(cost - next(plans, cost), 0.0)
+        if planned > figures.fixed:
+            self._strain.append(report.work.before * figures.cores / planned)
 
     def _tell(self, found: Shedding) -> None:
         """When it begins, when it is over, and when it has become much more or less."""

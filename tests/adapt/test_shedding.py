@@ -1,10 +1,12 @@
 """Load shedding: where drop boxes stand, and what goes first."""
 
+from dataclasses import replace
+
 import pytest
 
 from aurora import from_text
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
-from aurora.adapt.flows import find_flows, find_topmost
+from aurora.adapt.flows import find_flows, find_row_cost, find_topmost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Cut, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
@@ -187,19 +189,45 @@ def test_a_cut_by_chance_and_one_by_value() -> None:
     assert chance.drops(0.0) == ()
 
 
+def test_what_is_left_out_upstream_is_not_saved_again_downstream() -> None:
+    """Reading costs nothing, a filter 1 for each of 100 tuples, and a map 9 for each of the 90 that it passes on."""
+    above = Cut("r", frozenset({"alarms", "scores"}), 100.0, 1.0 + 0.9 * 9.0)
+    below = Cut("high.rest", frozenset({"scores"}), 90.0, 9.0, above=frozenset({"r"}))
+    graphs = {
+        "alarms": Qos(delivered=Graph(((0.0, 0.0), (100.0, 1.0)))),
+        "scores": Qos(delivered=Graph(((0.0, 0.0), (60.0, 0.9), (100.0, 1.0)))),
+    }
+    for excess in (200.0, 500.0, 800.0, 880.0):
+        found = plan_shedding([above, below], graphs, excess)
+        r, rest = (found.shares.get(name, 0.0) for name in ("r", "high.rest"))
+        left = 100 * (1 - r) * 1.0 + 90 * (1 - r) * (1 - rest) * 9.0
+        assert left == pytest.approx(910 - excess) and found.relief == pytest.approx(excess)
+    assert r > 0 and rest > 0
+
+
 def test_load_is_what_comes_and_what_waits() -> None:
-    calm = find_load(FIGURES, 2.0, 0.0, 0.5)
-    assert calm.arriving == 1e5 and calm.excess < 0 and not is_pressed(calm, 2.0, 0.5)
-    busy = Figures(
-        FIGURES.boxes,
-        {"reports": InputFigures(1e5, 2e-6, 600_000, 5e4, True)},
-        fixed=0.4,
-        per_row=1e-6,
-        cores=2,
-    )
-    load = find_load(busy, 2.0, 0.0, 5.0)
-    assert load.arriving == 1.5e5 and load.behind == pytest.approx(4.0)
+    calm = find_load(FIGURES, FIGURES.row_cost, 2.0, 0.5)
+    assert calm.share < 1 and calm.excess < 0 and not is_pressed(calm, 2.0, 0.5) and is_over(calm, 2.0, 0.5)
+    waits = InputFigures(1e5, 2e-6, 600_000, 5e4, True)
+    busy = Figures(FIGURES.boxes, {"reports": waits}, fixed=0.4, per_row=1e-6, cores=2)
+    load = find_load(busy, busy.row_cost, 2.0, 5.0)
+    assert load.share == pytest.approx(1.5e5 * busy.row_cost / (2 - 0.4 / 0.8))
+    assert load.behind == pytest.approx(6e5 * busy.row_cost / (2 - 0.4 / 0.8) + 0.8)
     assert load.excess > 0 and is_pressed(load, 2.0, 5.0) and not is_over(load, 2.0, 5.0)
-    # What shedding saves counts as if it were not saved.
-    assert find_load(FIGURES, 2.0, 1e-4, 0.5).excess > 0
-    assert is_over(calm, 2.0, 0.5)
+
+
+def test_rows_that_will_be_late_press_before_they_are() -> None:
+    """But only where more comes than can be done at all: otherwise what waits is worked off."""
+    for coming, pressed in ((3e5, True), (1e5, False)):
+        waits = InputFigures(1e5, 2e-6, 200_000, 0.0, True, coming)
+        found = find_load(Figures(FIGURES.boxes, {"r": waits}, per_row=1e-6, cores=2), 1e-5, 2.0, 1.0, 0.8)
+        assert found.behind > 2 and (found.share > 1) == pressed == is_pressed(found, 2.0, 1.0)
+
+
+def test_a_row_costs_as_much_as_if_none_were_left_out() -> None:
+    network = make_network()
+    assert find_row_cost(network, FIGURES, ends(network)) == pytest.approx(FIGURES.row_cost)
+    fewer = {name: replace(box, rate=box.rate / 2) for name, box in FIGURES.boxes.items()}
+    shed = replace(FIGURES, boxes=fewer)
+    assert shed.row_cost < FIGURES.row_cost
+    assert find_row_cost(network, shed, ends(network)) == pytest.approx(FIGURES.row_cost)
