@@ -10,7 +10,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.kafka.avro_values import parse_avro
 from aurora.engine.sources.careful import parse_records
-from aurora.engine.sources.csv_records import NOT_CLOSED, Csv, Split
+from aurora.engine.sources.csv_records import NOT_CLOSED, Csv, Split, find_breaks
 from aurora.engine.sources.parse import parse_csv, parse_json
 from aurora.engine.sources.reasons import not_a
 from aurora.engine.sources.source import Portion
@@ -72,7 +72,7 @@ def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes
         known.update({at: PASSED_OVER for at, value in enumerate(records.values) if value is None})
         lines = [value or b"" for value in records.values]
         data = _join(lines)
-    ends = _line_ends(data)
+    ends = find_breaks(data) + 1
     if len(ends) != number:
         # In JSON a line break is as good as a blank; in CSV it may stand within quotes.
         lines = [line.rstrip(b"\r\n") if csv else line.replace(b"\n", b" ") for line in lines]
@@ -99,10 +99,6 @@ def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes
 
 def _join(lines: list[bytes]) -> bytes:
     return b"\n".join([*lines, b""])
-
-
-def _line_ends(data: bytes) -> npt.NDArray[np.int64]:
-    return np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
 
 
 def _columns_beside(

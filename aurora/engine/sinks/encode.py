@@ -27,7 +27,7 @@ def csv_header(schema: pa.Schema) -> bytes:
 
 def to_csv(rows: pa.RecordBatch) -> bytes:
     """Lines without a header; null is empty, an empty string is two quotes, a struct is its JSON."""
-    return b"".join(_lines([_csv_cells(column) for column in part.columns], ",") for part in _slices(rows))
+    return b"".join(_csv_lines(part) for part in _slices(rows))
 
 
 def to_json(rows: pa.RecordBatch) -> bytes:
@@ -40,7 +40,10 @@ def json_lines(rows: pa.RecordBatch, digits: int | None = None, nulls: bool = Tr
 
     Without `nulls`, fields that are null are left out, but not those inside a struct.
     """
-    return b"".join(_lines(_objects(part, digits, nulls), "") for part in _slices(rows))
+    return b"".join(
+        _bytes(pc.binary_join_element_wise(*_objects(part, digits, nulls), pa.scalar("\n"), ""))
+        for part in _slices(rows)
+    )
 
 
 def _objects(rows: pa.RecordBatch, digits: int | None, nulls: bool) -> list[pa.Array]:
@@ -64,11 +67,12 @@ def _slices(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(start, SLICE)
 
 
-def _lines(cells: list[pa.Array], between: str) -> bytes:
-    """The cells of each row joined: the bytes of the resulting column are those of the file."""
-    joined = pc.binary_join_element_wise(*cells, between, null_handling="replace", null_replacement="")
-    ended = pc.binary_join_element_wise(joined, "", "\n")
-    return bytes(_bytes(ended))
+def _csv_lines(rows: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+    """The bytes of the file: the last cell of each row ends its line."""
+    *cells, last = [_csv_cells(column) for column in rows.columns]
+    empty = {"null_handling": "replace", "null_replacement": ""}
+    ended = pc.binary_join_element_wise(last, "\n", "", **empty)
+    return _bytes(pc.binary_join_element_wise(*cells, ended, ",", **empty) if cells else ended)
 
 
 def _bytes(strings: pa.Array) -> npt.NDArray[np.uint8]:
@@ -101,11 +105,35 @@ def _csv_cells(column: pa.Array) -> pa.Array:
 
 def _object(names: list[str], columns: list[pa.Array], rows: int, digits: int | None) -> list[pa.Array]:
     """The pieces that one after the other make an object."""
-    pieces = []
-    for number, (name, column) in enumerate(zip(names, columns, strict=True)):
-        before = ("{" if number == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": "
-        pieces += [pa.scalar(before), _json_cells(column, digits)]
-    return [*pieces, pa.scalar("}")] if pieces else [pa.repeat("{}", rows)]
+    if not names:
+        return [pa.repeat("{}", rows)]
+    pieces, text = [], "{"
+    for name, column in zip(names, columns, strict=True):
+        first, inner, last = _cells_between(column, digits)
+        pieces += [pa.scalar(text + json.dumps(name, ensure_ascii=False) + ": " + first), *inner]
+        text = last + ", "
+    return [*pieces, pa.scalar(last + "}")]
+
+
+def _cells_between(column: pa.Array, digits: int | None) -> tuple[str, list[pa.Array], str]:
+    """The pieces of the cells of a column, and the text before and after each: what is the same in all is not copied
+    into each of them first."""
+    if pa.types.is_struct(column.type) and not column.null_count and column.type.num_fields:
+        first, *inner, last = _object(
+            [field.name for field in column.type], column.flatten(), len(column), digits
+        )
+        return first.as_py(), inner, last.as_py()
+    bare = _bare_cells(column, digits)
+    return ("", [_json_cells(column, digits)], "") if bare is None else ('"', [bare], '"')
+
+
+def _bare_cells(column: pa.Array, digits: int | None) -> pa.Array | None:
+    """The texts of a column whose cells are all in quotes, without these; None if some are not, or hold quotes."""
+    if column.null_count:
+        return None
+    if pa.types.is_string(column.type) and not _has_special(column):
+        return column
+    return _plain(column, digits) if pa.types.is_temporal(column.type) else None
 
 
 def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
@@ -114,21 +142,24 @@ def _json_cells(column: pa.Array, digits: int | None = None) -> pa.Array:
     if pa.types.is_list(column.type):
         return _json_lists(column, digits)
     if pa.types.is_struct(column.type):
-        if column.null_count > len(column) // 2:
-            # Most of them are not there: the text of the others alone is made.
+        if column.null_count:
             valid = pc.is_valid(column)
             text = _json_cells(column.filter(valid), digits)
             return pc.replace_with_mask(pa.repeat("null", len(column)), valid, text)
         pieces = _object([field.name for field in column.type], column.flatten(), len(column), digits)
-        return pc.if_else(pc.is_valid(column), pc.binary_join_element_wise(*pieces, ""), "null")
+        return pc.binary_join_element_wise(*pieces, "")
     if pa.types.is_string(column.type):
-        return pc.fill_null(_json_strings(column), "null")
+        return _or_null(_json_strings(column))
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type))
     text = _plain(column, digits)
     if pa.types.is_temporal(column.type):
         text = pc.binary_join_element_wise('"', text, '"', "")
-    return pc.fill_null(text, "null")
+    return _or_null(text)
+
+
+def _or_null(text: pa.Array) -> pa.Array:
+    return pc.fill_null(text, "null") if text.null_count else text
 
 
 def _json_lists(column: pa.Array, digits: int | None) -> pa.Array:
@@ -148,14 +179,19 @@ def _json_maps(column: pa.Array, digits: int | None) -> pa.Array:
 def _json_strings(column: pa.Array) -> pa.Array:
     """In quotes; only what holds special characters takes the long way."""
     quoted = pc.binary_join_element_wise('"', column, '"', "")
-    text = _bytes(column)
-    if not ((text < ord(" ")) | (text == ord('"')) | (text == ord("\\"))).any():
+    if not _has_special(column):
         return quoted
     special = pc.fill_null(pc.match_substring_regex(column, ESCAPED), False)
     if not pc.any(special).as_py():
         return quoted
     words = [json.dumps(word, ensure_ascii=False) for word in column.filter(special).to_pylist()]
     return pc.replace_with_mask(quoted, special, pa.array(words, pa.string()))
+
+
+def _has_special(column: pa.Array) -> bool:
+    """Whether there may be a character that JSON writes in another way."""
+    text = _bytes(column)
+    return bool(((text < ord(" ")) | (text == ord('"')) | (text == ord("\\"))).any())
 
 
 def _plain(column: pa.Array, digits: int | None = None) -> pa.Array:

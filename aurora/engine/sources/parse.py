@@ -11,7 +11,7 @@ import pyarrow.json
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
-from aurora.engine.sources.csv_records import UTF_8, Csv
+from aurora.engine.sources.csv_records import UTF_8, Csv, find_breaks
 from aurora.engine.sources.digits import check_digits, has_decimals
 from aurora.engine.sources.json_maps import as_entries, from_entries, has_maps, with_entries
 from aurora.engine.sources.loose import read_loosely
@@ -27,6 +27,8 @@ from aurora.engine.sources.reasons import (
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
 
 LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
+# So many bytes are parsed together.
+BLOCK = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What a parser raises where some record cannot be read.
 FAULTS = (
@@ -120,15 +122,20 @@ class CsvParser:
                 data = _in_utf8(data, self._csv.encoding)
             if data.startswith(BYTE_ORDER_MARK):
                 data = BYTE_ORDER_MARK + data  # Arrow drops one; that of the file was left out before.
-            options = pyarrow.csv.ReadOptions(
-                use_threads=False, block_size=max(len(data) + 1, 1024), column_names=self._columns
-            )
+            quoted = b'"' in data
             style = pyarrow.csv.ParseOptions(
                 delimiter=self._csv.delimiter,
-                newlines_in_values=b'"' in data,
+                newlines_in_values=quoted,
                 ignore_empty_lines=len(self._columns) > 1,
             )
-            table = pyarrow.csv.read_csv(pa.BufferReader(data), options, style, convert)
+
+            def parse(block: int) -> pa.Table:
+                options = pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=block, column_names=self._columns
+                )
+                return pyarrow.csv.read_csv(pa.BufferReader(data), options, style, convert)
+
+            table = parse(_whole(data)) if quoted else _by_block(data, parse)
             for name in loose:
                 values = read_loosely(table.column(name), schema[name], _read_texts(name, schema[name]))
                 table = table.set_column(table.schema.get_field_index(name), name, values)
@@ -198,8 +205,12 @@ class JsonParser:
         _check_lines(data)
         if self._maps:
             data = with_entries(data, self._schema)
-        read = pyarrow.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024))
-        table = pyarrow.json.read_json(pa.BufferReader(data), read, self._options)
+
+        def parse(block: int) -> pa.Table:
+            options = pyarrow.json.ReadOptions(use_threads=False, block_size=block)
+            return pyarrow.json.read_json(pa.BufferReader(data), options, self._options)
+
+        table = _by_block(data, parse)
         return _one_batch(table.select(list(self._schema.names)), self._schema)
 
     def explain(self, record: bytes) -> str:
@@ -242,7 +253,7 @@ def _check_lines(data: bytes) -> None:
     if not data.isascii():
         data.decode()
     text = np.frombuffer(data, np.uint8)
-    breaks = np.flatnonzero(text == LINE_BREAK)
+    breaks = find_breaks(data)
     if data[-1] != LINE_BREAK:
         breaks = np.append(breaks, len(data))
     starts = np.concatenate([[0], breaks[:-1] + 1])
@@ -252,6 +263,22 @@ def _check_lines(data: bytes) -> None:
         line = data[starts[place] : breaks[place]].strip()
         if not (line.startswith(b"{") and line.endswith(b"}")):
             raise Unreadable(NO_OBJECT)
+
+
+def _by_block(data: bytes, parse: Callable[[int], pa.Table]) -> pa.Table:
+    """Parses blocks that fit into the processor's cache, which takes two thirds of the time; or all at once, where a
+    line does not fit into one."""
+    if len(data) > BLOCK:
+        try:
+            return parse(BLOCK)
+        except pa.ArrowInvalid as fault:
+            if "straddl" not in str(fault):
+                raise
+    return parse(_whole(data))
+
+
+def _whole(data: bytes) -> int:
+    return max(len(data) + 1, 1024)
 
 
 def _one_batch(table: pa.Table, schema: Schema) -> pa.RecordBatch:

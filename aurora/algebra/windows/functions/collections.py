@@ -89,23 +89,16 @@ class Distinct(Function):
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         lists = join_lists(columns[0], starts)
         values, owner, _ = from_lists(lists)
-        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        order = np.lexsort((codes, owner))
-        firsts, _ = find_runs(owner[order], codes[order])
-        if len(firsts) == len(order):
+        kept = _find_firsts(values, owner)
+        if len(kept) == len(owner):
             return [lists]
-        # The sort keeps the order of equals, so that the first of them stays.
-        kept = np.sort(order[firsts])
         return [to_lists(values.take(pa.array(kept)), owner[kept], len(lists))]
 
     def so_far(self, columns: list[pa.Array], starts: Ints) -> tuple[pa.Array, list[pa.Array]]:
         """Each value counts where it first comes in its run; a sum goes on from there."""
         values, owner, lengths = from_lists(columns[0])
         run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(lengths))))
-        codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        order = np.lexsort((codes, run[owner]))
-        firsts, _ = find_runs(run[owner][order], codes[order])
-        kept = np.sort(order[firsts])
+        kept = _find_firsts(values, run[owner])
         values, owner = values.take(pa.array(kept)), owner[kept]
         begins, _ = find_runs(run[owner])
         sums = self.of.finish(self.of.scan(self.of.lift([values], len(values)), begins))
@@ -123,6 +116,21 @@ class Distinct(Function):
         starts = (np.cumsum(lengths) - lengths)[some]
         places = np.where(some, np.cumsum(some) - 1, 0)
         return self.of.over([values], starts, len(values)).take(pa.array(places, mask=~some))
+
+
+def _find_firsts(values: pa.Array, owner: Ints) -> Ints:
+    """Where each value comes for the first time in the list that owns it."""
+    codes = _number(values)
+    if len(owner) and owner[0] != owner[-1]:
+        codes = _number(pa.array(owner * (codes.max() + 1) + codes))
+    # Values are numbered as they come, so a new one has a larger number than all before.
+    largest = np.maximum.accumulate(codes)
+    return np.flatnonzero(np.concatenate([[True], largest[1:] > largest[:-1]]) if len(codes) else codes)
+
+
+def _number(values: pa.Array) -> Ints:
+    codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.asarray(codes, np.int64)
 
 
 def single_lists(values: pa.Array, valid: Ints) -> pa.Array:
