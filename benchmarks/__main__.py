@@ -2,12 +2,13 @@
 
 import sys
 
-from benchmarks import capacity, history, operators, state, stored, trains
+from benchmarks import capacity, history, operators, state, statistics, stored, trains
 
 TABLES = {
     "operators": operators.main,
     "trains": trains.main,
     "state": state.main,
+    "statistics": statistics.main,
     "history": history.main,
     "stored": stored.main,
     "capacity": capacity.main,
