@@ -9,8 +9,10 @@ from aurora.engine.mqtt.address import MqttAddress
 from aurora.engine.outages import Unreachable, try_patiently
 from aurora.errors import AuroraError
 
-__all__ = ["Connection", "Message", "open_patiently", "paho"]
+__all__ = ["IN_FLIGHT", "Connection", "Message", "open_patiently", "paho"]
 
+# So many messages a broker may send before the first of them is acknowledged: after a kill these come again, at most.
+IN_FLIGHT = 100
 # Topic, payload, and by which the broker knows it; None where nothing is acknowledged.
 Message = tuple[bytes, bytes, int | None]
 # Of one step with the broker, in seconds; and how often a connection says that it is still there.
@@ -86,6 +88,7 @@ class Connection:
             more = {"clean_start": self._id is None, "properties": Properties(PacketTypes.CONNECT)}
             if self._id is not None:
                 more["properties"].SessionExpiryInterval = round(self._address.session)
+                more["properties"].ReceiveMaximum = IN_FLIGHT
         try:
             self._client.connect(self._address.host, self._address.port, KEEP_ALIVE, **more)
         except OSError as fault:
