@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from aurora.algebra.tuples.train import Ints
 from aurora.errors import AuroraError
 from aurora.linear_road.delivery import ENDED
 from aurora.linear_road.reading import Survey
 
-__all__ = ["Second", "delivered_address", "delivered_second", "stored_address", "stored_second"]
+__all__ = [
+    "Second",
+    "delivered_address",
+    "delivered_second",
+    "stored_address",
+    "stored_second",
+    "unread_second",
+]
 
 # Lines have no header, and a field that a type does not define may hold anything: the checks of the input decide.
 _LINES = "header=no&unreadable=null"
@@ -58,7 +66,7 @@ def delivered_address(folder: Path) -> str:
 
 
 def delivered_second(found: Survey) -> Second:
-    seconds = np.unique(np.concatenate([file.seconds for file in found.files]))
+    seconds = _find_seconds(found)
 
     def second(place: dict[str, Any]) -> int:
         # The driver delivers every second that has tuples, in order.
@@ -66,3 +74,18 @@ def delivered_second(found: Survey) -> Second:
         return int(seconds[begun - 1]) if begun else -1
 
     return second
+
+
+def unread_second(found: Survey) -> Second:
+    """The first second whose file a run still reads, or may read: a file can take several batches."""
+    seconds = _find_seconds(found)
+
+    def second(place: dict[str, Any]) -> int:
+        reached = int(place["file"])
+        return int(seconds[reached] if reached < len(seconds) else seconds[-1] + 1)
+
+    return second
+
+
+def _find_seconds(found: Survey) -> Ints:
+    return np.unique(np.concatenate([file.seconds for file in found.files]))

@@ -17,6 +17,7 @@ from aurora.linear_road.addresses import (
     delivered_second,
     stored_address,
     stored_second,
+    unread_second,
 )
 from aurora.linear_road.answers import Stamps, answer_sinks, response_times
 from aurora.linear_road.delivery import Clock, Delivery
@@ -220,8 +221,9 @@ class _Job:
         )
         driver = delivery.start()
         self._second = delivered_second(self._found)
-        # The seconds at which the batches so far have ended.
-        kept: list[int] = []
+        unread = unread_second(self._found)
+        # The first second that is needed after each batch so far.
+        needed: list[int] = []
 
         def go() -> None:
             assert driver.stdin is not None
@@ -238,8 +240,8 @@ class _Job:
                 go()
             # A second is due when the clock gets there; the next one may take a second to come.
             due = self._second(report.places["traffic"]) + 1
-            kept.append(due)
-            _remove_seconds(delivered, kept[-3] if len(kept) > 2 else 0)
+            needed.append(unread(report.places["traffic"]))
+            _remove_seconds(delivered, needed[-3] if len(needed) > 2 else 0)
             self._progress(report, max(0.0, self._clock.now() - due) if due > 0 and not report.end else 0.0)
 
         def ended() -> None:

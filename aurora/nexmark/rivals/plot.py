@@ -10,6 +10,7 @@ __all__ = ["plot_comparison"]
 
 COLOURS = {"aurora": "#c2410c", "spark": "#64748b", "flink": "#0f766e"}
 WIDTH = 0.8
+MANY = 10
 
 
 def plot_comparison(comparison: Comparison, path: Path) -> None:
@@ -17,7 +18,10 @@ def plot_comparison(comparison: Comparison, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(1.5 + 1.1 * len(comparison.queries), 4.2), layout="constrained")
+    # Of many queries the figures stand upright, so that the picture fits on a page.
+    many = len(comparison.queries) > MANY
+    wide = 1.5 + (0.55 if many else 1.1) * len(comparison.queries)
+    figure, axes = pyplot.subplots(figsize=(wide, 4.2), layout="constrained")
     width = WIDTH / len(comparison.systems)
     for place, system in enumerate(comparison.systems):
         for number, query in enumerate(comparison.queries):
@@ -29,7 +33,7 @@ def plot_comparison(comparison: Comparison, path: Path) -> None:
             told += "" if measured.verdict in ("agrees", "impossible", "failed") else "\nwrong"
             axes.annotate(
                 told, (left, speed), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
-                rotation=0 if speed else 90,
+                rotation=90 if many or not speed else 0,
             )  # fmt: skip
     axes.set_xticks(range(len(comparison.queries)), comparison.queries)
     axes.set_ylabel("thousand events/s")
