@@ -65,6 +65,8 @@ def rate(
             watch=watch,
             stop=stop,
         )
+    if not rating.trials:
+        raise typer.Exit(stop.status)
     plot_rating(rating, out / "rating.png")
     _show(rating, result_console())
     best = rating.best

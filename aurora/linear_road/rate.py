@@ -102,7 +102,10 @@ def rate(
         tell(f"L = {number}: running")
         report, verdict = trial(data, out / f"L{number}", number, tell, {**options, "stop": stop})
         if stop.is_set() and verdict is None:
-            return rating
+            if not any(note.startswith("given up") for note in report.notes):
+                return rating
+            # It was not the user who stopped the trial: it was given up.
+            stop.clear()
         trials.append(_judged(number, report, verdict))
         rating = Rating(trials, minutes, {"start": start, "step": step, "seed": seed})
         rating.write(out / "rating.json")
