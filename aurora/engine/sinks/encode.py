@@ -27,7 +27,7 @@ def csv_header(schema: pa.Schema) -> bytes:
 
 def to_csv(rows: pa.RecordBatch) -> bytes:
     """Lines without a header; null is empty, an empty string is two quotes, a struct is its JSON."""
-    return b"".join(_csv_lines(part) for part in _slices(rows))
+    return b"".join(_csv_lines(part).data for part in _slices(rows))
 
 
 def to_json(rows: pa.RecordBatch) -> bytes:
@@ -41,7 +41,7 @@ def json_lines(rows: pa.RecordBatch, digits: int | None = None, nulls: bool = Tr
     Without `nulls`, fields that are null are left out, but not those inside a struct.
     """
     return b"".join(
-        _bytes(pc.binary_join_element_wise(*_objects(part, digits, nulls), pa.scalar("\n"), ""))
+        _bytes(pc.binary_join_element_wise(*_objects(part, digits, nulls), pa.scalar("\n"), "")).data
         for part in _slices(rows)
     )
 
