@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from aurora.algebra.tuples.train import Ints
 from aurora.errors import AuroraError
 from aurora.linear_road.delivery import ENDED
 from aurora.linear_road.reading import Survey
@@ -87,5 +87,5 @@ def unread_second(found: Survey) -> Second:
     return second
 
 
-def _find_seconds(found: Survey) -> Ints:
+def _find_seconds(found: Survey) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([file.seconds for file in found.files]))
