@@ -109,12 +109,11 @@ class Averages:
 
     def _trips(self, work: Work) -> tuple[Trip, ...]:
         """With the batch before this one, of which it is known by now how long it took."""
+        last = self.last
         # Rows of which some were shed cost less: they say nothing of what a row costs.
-        known = self.last is not None and self.last.rows and not self.last.shed
-        if work.before is None or not known or self.batches <= WARM:
+        if work.before is None or last is None or self.batches <= WARM or not last.rows or last.shed:
             return self.trips
-        assert self.last is not None
-        return (*self.trips, Trip(self.last.rows, work.before, self.last.seconds))[-TRIPS:]
+        return (*self.trips, Trip(last.rows, work.before, last.seconds))[-TRIPS:]
 
     def figures(
         self,

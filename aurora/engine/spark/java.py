@@ -121,7 +121,12 @@ def _name(home: Path) -> str | None:
     java = _java()
     if java is None:
         return None
-    of = [os.path.realpath(java), os.stat(java).st_mtime_ns, os.stat(home / "jars").st_mtime_ns, str(JAR)]
+    # Java refuses an archive of other files than those it starts with.
+    of = [
+        os.path.realpath(java),
+        str(JAR),
+        *(os.stat(path).st_mtime_ns for path in (java, home / "jars", JAR)),
+    ]
     return f"classes-{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
 
 

@@ -13,6 +13,6 @@ def local_files(master: str | None) -> dict[str, str]:
     """The settings for a Java that starts on `master`: none where executors have a Java of their own, or where a
     folder of the user's with settings of Spark may name classes as well."""
     of_one_java = master is None or master == "local" or master.startswith("local[")
-    if not of_one_java or "SPARK_HOME" in os.environ or "SPARK_CONF_DIR" in os.environ:
+    if os.name != "posix" or not of_one_java or "SPARK_HOME" in os.environ or "SPARK_CONF_DIR" in os.environ:
         return {}
     return {"spark.driver.extraClassPath": str(JAR), "spark.hadoop.fs.file.impl": "aurora.LocalFiles"}
