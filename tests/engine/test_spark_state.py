@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from aurora.algebra.state.runs import ByLookup, merge_runs, rows_of_part, sweep_entries
 from aurora.algebra.state.state import State
 from aurora.algebra.tuples.train import Mask
+from aurora.engine.spark import local_runs
 from aurora.engine.spark import state as state_module
 from aurora.engine.spark.local_runs import SMALL, find_due
 from aurora.engine.spark.state import SparkStore
@@ -81,7 +82,10 @@ def test_what_was_committed_is_found(tmp_path_factory: Any, events: Any) -> None
         patch.setattr(state_module, "ROWS", 4)
         patch.setattr(state_module, "ROWS_A_TURN", 8)
         patch.setattr(state_module, "MANY", 5)
-        patch.setattr("aurora.engine.spark.local_runs.SMALL", 256)
+        patch.setattr(local_runs, "SMALL", 256)
+        patch.setattr(local_runs, "RANGE", 8)
+        patch.setattr(local_runs, "A_TURN", 12)
+        patch.setattr(local_runs, "PACE", 0)
         folder = tmp_path_factory.mktemp("state")
         values, model = MapState(), {}
         for number, (keys, event) in enumerate(events):
@@ -162,6 +166,53 @@ def test_runs_of_one_size_are_merged_when_there_are_four() -> None:
     assert find_due([100 * SMALL, large, large, large, 10, 10]) is None
     assert find_due([100 * SMALL, large, large, large, large]) == 1
     assert find_due([100 * SMALL, large, large, 10, 10, 10, 10]) == 3
+
+
+def test_large_runs_are_merged_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No turn merges many more entries than it may, and in the end there is one run, in ranges of hashes."""
+    monkeypatch.setattr(local_runs, "RANGE", 100)
+    monkeypatch.setattr(local_runs, "A_TURN", 500)
+    monkeypatch.setattr(local_runs, "PACE", 0)
+    merged: list[int] = []
+
+    def count(runs: Any, drop_empty: bool) -> pa.RecordBatch:
+        merged[-1] += sum(run.num_rows for run in runs)
+        return merge_runs(runs, drop_empty)
+
+    monkeypatch.setattr(local_runs, "merge_runs", count)
+    values = MapState()
+    for number in range(30):
+        merged.append(0)
+        keys = np.arange(1000) + 100 * number if number < 4 else np.arange(1)
+        turn(values, tmp_path / "copies", keys.tolist(), number)
+        values.commit()
+    assert max(merged) < 700 and sum(merged) >= 4000
+    values.begin()
+    entries = SparkStore(values, str(tmp_path / "copies")).runs("g", None)
+    large = [run for run in entries if run.num_rows > 10]
+    assert sum(run.num_rows for run in large) == 1300 and max(run.num_rows for run in large) < 200
+    hashes = np.concatenate([run["#hash"].to_numpy() for run in large])
+    assert (hashes[1:] > hashes[:-1]).all()
+
+
+def test_a_turn_that_changes_nothing_goes_on_with_a_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_runs, "RANGE", 100)
+    monkeypatch.setattr(local_runs, "A_TURN", 500)
+    monkeypatch.setattr(local_runs, "PACE", 0)
+    values = MapState()
+    for number in range(4):
+        turn(values, tmp_path / "copies", list(range(1000)), number)
+        values.commit()
+    for _ in range(20):
+        values.begin()
+        store = SparkStore(values, str(tmp_path / "copies"))
+        state = State(store)
+        assert state.count("g") >= 1000
+        store.write(state.changes())
+    assert state.count("g") == 1000
+    assert len(list(next((tmp_path / "copies").iterdir()).iterdir())) < 50
 
 
 def test_a_sweep_that_looks_groups_up_is_asked_once_everything_is_merged(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Groups:
     def _load_everything(self, whole: pa.RecordBatch) -> None:
         """Groups that no row of the turn has touched get the numbers behind those that one has."""
         self._stored = whole
-        order = np.argsort(self._hashes, kind="stable")
+        order = np.argsort(self._hashes)
         place = np.empty(len(order), np.int64)
         place[order] = find(whole, self.keys, order, self._hashes[order])
         others = np.ones(whole.num_rows, bool)
@@ -148,19 +148,28 @@ def _load(
 ) -> tuple[pa.RecordBatch | None, Ints]:
     """The newest entry of each key, and where it stands among those that are given; -1 for a key without one."""
     place = np.full(len(hashes), -1, np.int64)
-    missing = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    missing = np.ones(len(order), bool)
     found: list[pa.RecordBatch] = []
     count = 0
     for run in reversed(runs):
-        if len(missing) == 0:
-            break
-        at = find(run, keys, missing, hashes[missing])
-        here = at >= 0
-        if here.any():
-            found.append(run.take(pa.array(at[here])))
-            place[missing[here]] = np.arange(count, count + int(here.sum()))
-            count += int(here.sum())
-            missing = missing[~here]
+        if run.num_rows == 0:
+            continue
+        # A run may hold a range of hashes.
+        known = hashes_of(run)
+        low = np.searchsorted(ordered, known[0], side="left")
+        high = np.searchsorted(ordered, known[-1], side="right")
+        here = low + np.flatnonzero(missing[low:high])
+        if len(here) == 0:
+            continue
+        at = find(run, keys, order[here], ordered[here])
+        hit = at >= 0
+        if hit.any():
+            found.append(run.take(pa.array(at[hit])))
+            place[order[here[hit]]] = np.arange(count, count + len(found[-1]))
+            count += len(found[-1])
+            missing[here[hit]] = False
     if not found:
         return None, place
     return join_entries(found), place

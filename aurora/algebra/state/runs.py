@@ -16,11 +16,13 @@ from aurora.algebra.tuples.train import Ints, Mask
 
 __all__ = [
     "HASH",
+    "LAST",
     "PART",
     "ByLookup",
     "Sweep",
     "are_empty",
     "find",
+    "find_bound",
     "from_lists",
     "hashes_of",
     "join_entries",
@@ -38,6 +40,8 @@ __all__ = [
 
 HASH = "#hash"
 KEY = "#key"
+# The largest hash.
+LAST = 2**64 - 1
 # The names of parts begin with it, those of other columns do not.
 PART = "/"
 
@@ -113,6 +117,26 @@ def slice_run(run: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
     hashes = hashes_of(run)
     start = int(np.searchsorted(hashes, np.uint64(low), side="left"))
     return run.slice(start, int(np.searchsorted(hashes, np.uint64(high), side="right")) - start)
+
+
+def find_bound(runs: Sequence[Sequence[pa.RecordBatch]], start: int, entries: int) -> int:
+    """The last hash of a range that begins at `start` and holds about so many entries of all runs.
+
+    Each run is given as batches in the order of their hashes.
+    """
+    counts = [sum(batch.num_rows for batch in run) for run in runs]
+    if not any(counts):
+        return LAST
+    # Hashes lie alike in all runs, so the largest one tells.
+    largest = int(np.argmax(counts))
+    ahead = max(entries * counts[largest] // sum(counts), 1)
+    for batch in runs[largest]:
+        hashes = hashes_of(batch)
+        at = int(np.searchsorted(hashes, np.uint64(start), side="left"))
+        if at + ahead < len(hashes):
+            return int(hashes[at + ahead])
+        ahead -= len(hashes) - at
+    return LAST
 
 
 def merge_runs(runs: Sequence[pa.RecordBatch], drop_empty: bool) -> pa.RecordBatch:

@@ -2,6 +2,9 @@
 
 Everything here can be lost: what is missing is fetched again from Spark's store. Nothing is forced to the disk, so what
 was written before the machine started last is not looked at: it may be damaged.
+
+A merged run lies in several files, each with the entries of a range of hashes. So a merge needs memory for one range,
+however large the runs are; and a merge of large runs goes on over several turns, so that none of them takes long.
 """
 
 import contextlib
@@ -10,37 +13,74 @@ import json
 import os
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 
-from aurora.algebra.state.runs import Sweep, are_empty, merge_runs, sweep_entries
+from aurora.algebra.state.runs import LAST, Sweep, are_empty, find_bound, merge_runs, slice_run, sweep_entries
 
 __all__ = ["LocalRuns", "find_due"]
 
 # Runs of up to so many bytes are of one size; each further size is larger by a factor of WIDE.
 SMALL = 1 << 16
 WIDE = 4
+# About so many entries are merged into one file.
+RANGE = 1 << 17
+# So many entries are merged in a turn, or so many times those that the last turn changed. Every entry is merged a few
+# times before it is old, so a pace below that would fall behind.
+A_TURN = 1 << 18
+PACE = 3
 
 
 @dataclass
 class Run:
-    """A file that holds what the deltas with these marks hold together."""
+    """Files that hold what the deltas with these marks hold together: each a range of hashes, in their order."""
 
     marks: list[str]
-    file: str
-    bytes: int
+    files: list[str] = field(default_factory=list)
+    bytes: int = 0
+
+
+@dataclass
+class Merge:
+    """A merge under way: the run as far as it is written, and the hash from which it goes on."""
+
+    run: Run
+    start: int = 0
+
+
+@dataclass
+class Note:
+    """Which file holds what: for each table its runs, the oldest first, and the merge that is under way."""
+
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    merges: dict[str, Merge] = field(default_factory=dict)
+
+    @staticmethod
+    def read(path: Path) -> "Note":
+        try:
+            content = json.loads(path.read_text())
+            runs = {table: [Run(**run) for run in found] for table, found in content["runs"].items()}
+            merges = content["merges"].items()
+            return Note(runs, {table: Merge(Run(**merge["run"]), merge["start"]) for table, merge in merges})
+        except (OSError, ValueError, TypeError, KeyError):
+            return Note()
 
 
 class LocalRuns:
-    """`note` writes down which file holds what; files that it does not name are leftovers."""
+    """For one turn. `note` writes down which file holds what; files that it does not name are leftovers."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder) / _boot()
-        self._noted = _read_note(self._folder / "runs.json")
+        self._noted = Note.read(self._folder / "runs.json")
+        self._open: dict[str, pa.RecordBatch] = {}
         self._unused: list[str] = []
+        # The tables that had their merge in this turn.
+        self._merged: set[str] = set()
+        # Whether there is anything to note.
+        self.changed = False
 
     def read(self, name: str, mark: str) -> pa.RecordBatch | None:
         return _map_file(self._folder / _file_name(name, mark))
@@ -57,79 +97,160 @@ class LocalRuns:
         marks: list[str],
         fetch: Callable[[str], pa.RecordBatch],
         sweep: Sweep | None,
+        held: list[str] | None = None,
     ) -> list[pa.RecordBatch]:
-        """The runs that hold the deltas with these marks, the oldest first."""
+        """The entries of the deltas with these marks, older ones first; the run of the deltas `held` is not merged."""
         known: list[Run] = []
-        batches: list[pa.RecordBatch] = []
         place = 0
-        for run in self._noted.get(table, []):
-            batch = None
-            if run.marks == marks[place : place + len(run.marks)]:
-                batch = _map_file(self._folder / run.file)
-            if batch is None:
-                self._unused.append(run.file)
-                continue
-            known.append(run)
-            batches.append(batch)
-            place += len(run.marks)
+        for run in self._noted.runs.get(table, []):
+            if run.marks == marks[place : place + len(run.marks)] and self._map(run):
+                known.append(run)
+                place += len(run.marks)
+            else:
+                self._unused += run.files
         for mark in marks[place:]:
-            batches.append(fetch(mark))
-            known.append(self._keep_run(table, [mark], batches[-1]))
-        self._noted[table] = known
-        while (first := find_due([run.bytes for run in known])) is not None:
-            merged = merge_runs(batches[first:], drop_empty=first == 0)
-            if sweep is not None:
-                merged = sweep_entries(merged, sweep, whole=first == 0)
-                if first == 0:
-                    merged = merged.filter(pa.array(~are_empty(merged)))
-            covered = [mark for run in known[first:] for mark in run.marks]
-            self._unused += [run.file for run in known[first:]]
-            batches[first:] = [merged]
-            known[first:] = [self._keep_run(table, covered, merged)]
-        return batches
+            known.append(Run([mark]))
+            self._append(table, known[-1], fetch(mark))
+        self._noted.runs[table] = known
+        if known and table not in self._merged:
+            self._merged.add(table)
+            self._merge_due(table, known, sweep, held)
+        return [self._open[file] for run in known for file in run.files]
+
+    def _merge_due(self, table: str, known: list[Run], sweep: Sweep | None, held: list[str] | None) -> None:
+        """Merges small runs at once, and large ones bit by bit, one merge at a time. Changes what is `known`."""
+        budget = max(A_TURN, PACE * self._count(known[-1:]))
+        under_way = self._find_merge(table, known)
+        # What stands behind these runs may be merged.
+        fixed = [place + 1 for place, run in enumerate(known) if run.marks == held]
+        free = max([0, *fixed] if under_way is None else [under_way.stop, *fixed])
+        while (due := find_due([run.bytes for run in known[free:]])) is not None:
+            first = free + due
+            merge = Merge(Run([mark for run in known[first:] for mark in run.marks]))
+            if self._count(known[first:]) <= budget:
+                self._go_on(table, merge, known[first:], sweep, first == 0, None)
+                known[first:] = [merge.run]
+            else:
+                if under_way is None:
+                    self._noted.merges[table], under_way = merge, slice(first, len(known))
+                break
+        if under_way is not None:
+            merge = self._noted.merges[table]
+            if self._go_on(table, merge, known[under_way], sweep, under_way.start == 0, budget):
+                known[under_way] = [merge.run]
+                del self._noted.merges[table]
+
+    def _find_merge(self, table: str, known: list[Run]) -> slice | None:
+        """The runs of the merge that is under way. Where they are no longer the same, it is given up."""
+        merge = self._noted.merges.get(table)
+        if merge is None:
+            return None
+        for first in range(len(known)):
+            marks: list[str] = []
+            for last in range(first, len(known)):
+                marks += known[last].marks
+                if marks == merge.run.marks and self._map(merge.run):
+                    return slice(first, last + 1)
+        self._unused += self._noted.merges.pop(table).run.files
+        return None
+
+    def _go_on(
+        self, table: str, merge: Merge, runs: list[Run], sweep: Sweep | None, whole: bool, budget: int | None
+    ) -> bool:
+        """Merges about so many entries of the runs, or all; says whether that was the last of them.
+
+        `whole` says whether no older run stands before them.
+        """
+        batches = [[self._open[file] for file in run.files] for run in runs]
+        taken = 0
+        while merge.start <= LAST and (budget is None or taken < budget):
+            stop = find_bound(batches, merge.start, RANGE)
+            cut = [slice_run(batch, merge.start, stop) for run in batches for batch in run]
+            parts = [part for part in cut if part.num_rows]
+            merge.start = stop + 1
+            if parts:
+                taken += sum(part.num_rows for part in parts)
+                merged = merge_runs(parts, drop_empty=whole)
+                if sweep is not None:
+                    merged = sweep_entries(merged, sweep, whole)
+                    if whole:
+                        merged = merged.filter(pa.array(~are_empty(merged)))
+                if merged.num_rows:
+                    self._append(table, merge.run, merged)
+        if merge.start <= LAST:
+            return False
+        self._unused += [file for run in runs for file in run.files]
+        return True
 
     def add(self, table: str, mark: str, run: pa.RecordBatch) -> None:
-        self._noted.setdefault(table, []).append(self._keep_run(table, [mark], run))
+        self._noted.runs.setdefault(table, []).append(Run([mark]))
+        self._append(table, self._noted.runs[table][-1], run)
 
     def covered(self, table: str) -> list[list[str]]:
-        """Which deltas each run stands for, the oldest first."""
-        return [run.marks for run in self._noted.get(table, [])]
+        """Which deltas each run stands for, the oldest first; without those that are being merged."""
+        known = self._noted.runs.get(table, [])
+        merging = self._find_merge(table, known)
+        return (
+            [run.marks for run in [*known[: merging.start], *known[merging.stop :]]]
+            if merging
+            else [run.marks for run in known]
+        )
 
-    def covering(self, table: str, marks: list[str]) -> pa.RecordBatch | None:
-        """The run that stands for just these deltas."""
-        files = [run.file for run in self._noted.get(table, []) if run.marks == marks]
-        return _map_file(self._folder / files[0]) if files else None
+    def covering(self, table: str, marks: list[str]) -> list[pa.RecordBatch] | None:
+        """The entries of the run that stands for just these deltas."""
+        for run in self._noted.runs.get(table, []):
+            if run.marks == marks and self._map(run):
+                return [self._open[file] for file in run.files]
+        return None
 
     def rename(self, table: str, marks: list[str], mark: str) -> None:
         """The run of these deltas stands for one delta from now on."""
-        for run in self._noted.get(table, []):
+        for run in self._noted.runs.get(table, []):
             if run.marks == marks:
                 run.marks = [mark]
 
     def forget(self, table: str) -> None:
-        self._unused += [run.file for run in self._noted.pop(table, [])]
+        self._unused += [file for run in self._noted.runs.pop(table, []) for file in run.files]
+        merge = self._noted.merges.pop(table, None)
+        if merge is not None:
+            self._unused += merge.run.files
 
     def note(self) -> None:
         """Writes down what there is, then removes files that are no longer used."""
-        content = {
-            table: [[run.marks, run.file, run.bytes] for run in runs] for table, runs in self._noted.items()
-        }
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             partial = self._folder / f"runs.json.{os.getpid()}"
-            partial.write_text(json.dumps(content))
+            # Every dataclass in it is written as its fields.
+            partial.write_text(json.dumps(self._noted, default=vars))
             partial.replace(self._folder / "runs.json")
         for file in self._unused:
             with contextlib.suppress(OSError):
                 os.unlink(self._folder / file)
         self._unused.clear()
 
-    def _keep_run(self, table: str, marks: list[str], run: pa.RecordBatch) -> Run:
+    def _map(self, run: Run) -> bool:
+        """Whether all its files are there: they are open from then on."""
+        for file in run.files:
+            if file not in self._open:
+                batch = _map_file(self._folder / file)
+                if batch is None:
+                    return False
+                self._open[file] = batch
+        return True
+
+    def _count(self, runs: list[Run]) -> int:
+        return sum(self._open[file].num_rows for run in runs for file in run.files)
+
+    def _append(self, table: str, run: Run, entries: pa.RecordBatch) -> None:
+        """Writes entries behind those of a run. Where the disk has taken them, they need no memory."""
         file = _file_name(table, uuid.uuid4().hex)
-        return Run(marks, file, self._write(file, run))
+        run.files.append(file)
+        run.bytes += self._write(file, entries)
+        self._open[file] = _map_file(self._folder / file) or entries
 
     def _write(self, file: str, value: pa.RecordBatch) -> int:
         """A copy is a convenience: where the disk does not take it, Spark's value is read."""
+        self.changed = True
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / file
@@ -172,14 +293,6 @@ def _boot() -> str:
 def _file_name(name: str, mark: str) -> str:
     """Names may hold what a file system does not take."""
     return f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{mark}.arrow"
-
-
-def _read_note(path: Path) -> dict[str, list[Run]]:
-    try:
-        content = json.loads(path.read_text())
-        return {table: [Run(*run) for run in runs] for table, runs in content.items()}
-    except (OSError, ValueError):
-        return {}
 
 
 def _map_file(path: Path) -> pa.RecordBatch | None:

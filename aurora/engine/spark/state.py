@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.algebra.state.runs import HASH, Sweep, with_hashes
+from aurora.algebra.state.runs import HASH, Sweep, join_entries, with_hashes
 from aurora.algebra.state.state import Changes, Delta
 from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.spark.local_runs import LocalRuns
@@ -28,8 +28,9 @@ __all__ = ["SparkStore"]
 CONTENTS = "/contents"
 # A delta of more rows is stored in several values: Java holds a value in memory several times.
 ROWS = 1 << 16
-# Once a local run stands for so many deltas, it replaces them in Spark's store, so many rows of it in a turn.
-MANY = 16
+# A local run that stands for so many deltas replaces them in Spark's store if these have so many times its rows, or if
+# they are too many: so many rows of it in a turn, or half as many as the turn before has changed.
+MANY, WORTH, TOO_MANY = 16, 2, 64
 ROWS_A_TURN = 2 * ROWS
 
 
@@ -89,7 +90,14 @@ class SparkStore:
 
     def runs(self, table: str, sweep: Sweep | None) -> list[pa.RecordBatch]:
         pieces = {piece.mark: piece for piece in self._contents.tables.get(table, [])}
-        runs = self._local.runs(table, list(pieces), lambda mark: self._fetch(table, pieces[mark]), sweep)
+        fold = self._contents.folds.get(table)
+        runs = self._local.runs(
+            table,
+            list(pieces),
+            lambda mark: self._fetch(table, pieces[mark]),
+            sweep,
+            held=None if fold is None else fold.of,
+        )
         self._fold(table)
         return runs
 
@@ -108,6 +116,7 @@ class SparkStore:
             # Every dataclass in it is written as its fields; `asdict` would copy them all first.
             text = json.dumps(self._contents, default=vars).encode()
             self._values.updateValue((CONTENTS,), (text,))
+        if self._changed or self._local.changed:
             self._local.note()
 
     def _write_value(self, name: str, value: pa.RecordBatch | None) -> None:
@@ -133,7 +142,7 @@ class SparkStore:
             self._local.forget(table)
         if delta.run.num_rows:
             piece = Piece(uuid.uuid4().hex, delta.run.num_rows, 0, 0)
-            for part in _slices(delta.run, 0, delta.run.num_rows):
+            for part in _slices([delta.run], 0, delta.run.num_rows):
                 piece.bytes += self._store(table, piece.mark, piece.values, part)
                 piece.values += 1
             pieces.append(piece)
@@ -143,33 +152,41 @@ class SparkStore:
 
     def _fold(self, table: str) -> None:
         """Brings some rows of a large local run to Spark's store; with the last ones it replaces what it stands for."""
-        fold = self._contents.folds.get(table)
+        fold = self._contents.folds.get(table) or self._begin_fold(table)
         if fold is None:
-            marks = next((marks for marks in self._local.covered(table) if len(marks) >= MANY), None)
-            run = None if marks is None else self._local.covering(table, marks)
-            if marks is None or run is None:
-                return
-            fold = Fold(marks, Piece(uuid.uuid4().hex, run.num_rows, 0, 0))
-            self._contents.folds[table] = fold
+            return
         self._changed = True
         folded = self._local.covering(table, fold.of)
-        if folded is None or folded.num_rows != fold.piece.rows:
-            # Merged on, or on another machine: it will be begun again.
+        if folded is None or _count(folded) != fold.piece.rows:
+            # On another machine: it will be begun again.
             self._drop_fold(table)
             return
+        pace = max(ROWS_A_TURN, self._contents.tables[table][-1].rows // 2)
         done = fold.piece.values * ROWS
-        for part in _slices(folded, done, min(done + ROWS_A_TURN, folded.num_rows)):
+        for part in _slices(folded, done, min(done + pace // ROWS * ROWS, fold.piece.rows)):
             fold.piece.bytes += self._store(table, fold.piece.mark, fold.piece.values, part)
             fold.piece.values += 1
-        if fold.piece.values * ROWS < folded.num_rows:
+        if fold.piece.values * ROWS < fold.piece.rows:
             return
         pieces = self._contents.tables[table]
         first = [piece.mark for piece in pieces].index(fold.of[0])
         for piece in pieces[first : first + len(fold.of)]:
             self._remove(table, piece)
-        pieces[first : first + len(fold.of)] = [fold.piece] if folded.num_rows else []
+        pieces[first : first + len(fold.of)] = [fold.piece] if fold.piece.rows else []
         self._local.rename(table, fold.of, fold.piece.mark)
         del self._contents.folds[table]
+
+    def _begin_fold(self, table: str) -> Fold | None:
+        rows = {piece.mark: piece.rows for piece in self._contents.tables.get(table, [])}
+        for marks in self._local.covered(table):
+            run = self._local.covering(table, marks) if len(marks) >= MANY else None
+            if run is not None and (
+                len(marks) >= TOO_MANY or sum(rows[mark] for mark in marks) >= WORTH * _count(run)
+            ):
+                fold = Fold(marks, Piece(uuid.uuid4().hex, _count(run), 0, 0))
+                self._contents.folds[table] = fold
+                return fold
+        return None
 
     def _drop_fold(self, table: str) -> None:
         fold = self._contents.folds.pop(table, None)
@@ -194,8 +211,22 @@ class SparkStore:
             self._values.removeKey((f"{name}#{piece.mark}#{number}",))
 
 
-def _slices(run: pa.RecordBatch, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+def _count(run: list[pa.RecordBatch]) -> int:
+    return sum(batch.num_rows for batch in run)
+
+
+def _slices(run: list[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
     """Rows of a run as they are stored: without the hashes, which follow from the keys."""
-    stored = run.select([name for name in run.schema.names if name != HASH])
     for place in range(start, stop, ROWS):
-        yield stored.slice(place, min(ROWS, stop - place))
+        rows = join_entries(_between(run, place, min(place + ROWS, stop)))
+        yield rows.select([name for name in rows.schema.names if name != HASH])
+
+
+def _between(run: list[pa.RecordBatch], start: int, stop: int) -> list[pa.RecordBatch]:
+    found = []
+    for batch in run:
+        low, high = max(start, 0), min(stop, batch.num_rows)
+        if low < high:
+            found.append(batch.slice(low, high - low))
+        start, stop = start - batch.num_rows, stop - batch.num_rows
+    return found
