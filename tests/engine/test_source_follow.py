@@ -108,3 +108,17 @@ def test_a_parquet_file_must_stay_what_it_was(tmp_path: Path) -> None:
     write_parquet(path, [5, 6, 7, 8, 9, 10])
     with pytest.raises(AuroraError, match="was replaced, changed or removed"):
         ParquetFiles(str(path), SCHEMA).advance(cursor, 10)
+
+
+def test_a_batch_of_a_folder_takes_files_that_have_come_since_it_was_listed(tmp_path: Path) -> None:
+    """A train that may be longer is not cut where the files end that were known: it would cost a trip of its own."""
+    for number in range(2):
+        (tmp_path / f"{number}.csv").write_text("a\n1\n2\n3\n")
+    source = followed(tmp_path)
+    before = source.advance(source.begin(), 2)
+    for number in range(2, 4):
+        (tmp_path / f"{number}.csv").write_text(f"a\n{number}\n{number}\n{number}\n")
+    after = source.advance(before, 8)
+    assert rows_between(source, before, after) == [3, 1, 2, 3, 2, 2, 2, 3]
+    last = source.advance(after, 8)
+    assert rows_between(source, after, last) == [3, 3]

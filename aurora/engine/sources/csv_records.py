@@ -169,7 +169,7 @@ class Csv:
 
     def without_returns(self, data: bytes) -> bytes:
         """Good records as Arrow reads them the same: it takes a carriage return outside of quotes for a line break."""
-        if data.count(b"\r") == data.count(b"\r\n") + data.endswith(b"\r"):
+        if b"\r" not in data or data.count(b"\r") == data.count(b"\r\n") + data.endswith(b"\r"):
             return data
         ends = self.split(data, True).ends.tolist()
         records = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]

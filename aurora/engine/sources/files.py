@@ -165,7 +165,9 @@ class LineFiles:
                 cursor["line"] += int(found.lines[-1])
                 cursor["row"] += len(found.ends)
                 first = False
-            if cursor["byte"] < text.size() or self._tailed or cursor["file"] + 1 == len(files):
+            if cursor["byte"] < text.size() or self._tailed:
+                break
+            if cursor["file"] + 1 == len(files) and not (cursor["row"] < target and self._files.look()):
                 break
             passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
