@@ -68,13 +68,14 @@ class Cut:
 @dataclass(frozen=True)
 class Shedding:
     """`shares` of streams and arcs that are left out, what each output still delivers of its worth and of its tuples
-    (`kept`), and the seconds of one core that this saves in a second."""
+    (`kept`), the seconds of one core that this saves in a second, and those that nothing saves (`shortfall`)."""
 
     drops: tuple[Drop, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     delivered: Mapping[str, float] = field(default_factory=dict)
     kept: Mapping[str, float] = field(default_factory=dict)
     relief: float = 0.0
+    shortfall: float = 0.0
 
 
 def can_lose(qos: Qos | None) -> bool:
@@ -184,6 +185,7 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
         {name: _delivered(cuts, shares, name) for name in outputs},
         {name: _kept(cuts, shares, name) for name in outputs},
         relief,
+        excess - relief if relief < (1 - NEARLY) * excess else 0.0,
     )
 
 

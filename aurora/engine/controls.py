@@ -19,8 +19,9 @@ class Controls:
 
     A batch has `rows` of each input (None: the engine decides). While `paused`, no batch is made beyond the first
     `until` ones; while `held`, none at all, because others go first. `taps` are the streams of which somebody looks at
-    a few tuples of each batch. `drops` are the drop boxes that shed load. `rewrites` are the chains of boxes that work
-    in another order than the network has them.
+    a few tuples of each batch. `drops` are the drop boxes that shed load. While `patient`, batches may take longer than
+    the good zones of the outputs allow, because nothing else helps to keep up. `rewrites` are the chains of boxes that
+    work in another order than the network has them.
     """
 
     rows: int | None = None
@@ -29,6 +30,7 @@ class Controls:
     held: bool = False
     taps: tuple[str, ...] = ()
     drops: tuple[Drop, ...] = ()
+    patient: bool = False
     rewrites: Rewrites = ()
 
     @property

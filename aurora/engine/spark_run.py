@@ -281,9 +281,10 @@ class SparkRun:
         except (Py4JError, OSError):
             return False
 
-    def set_drops(self, drops: tuple[Drop, ...]) -> bool:
-        """From the next batch on these drop boxes shed load. Gives whether they were set."""
-        return self._order_if_free(drops=drops)
+    def set_drops(self, drops: tuple[Drop, ...], patient: bool = False) -> bool:
+        """From the next batch on these drop boxes shed load, and batches may take longer, or not. Gives whether that is
+        so now."""
+        return self._order_if_free(drops=drops, patient=patient)
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""

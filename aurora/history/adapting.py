@@ -83,7 +83,7 @@ class Adapting:
                     late, waited = find_late(report), self._parts.waited()
                     # Of two parts that share the cores, how long a batch of one took says nothing of all.
                     whole = report if self._parts.deferred is None else None
-                    self._set_drops(self.shedder.decide(self.figures(), late, waited, whole).drops)
+                    self._obey(self.shedder.decide(self.figures(), late, waited, whole))
             if watch is not None:
                 watch(report)
 
@@ -111,11 +111,16 @@ class Adapting:
             return {}
         return self.shedder.count(self._parts.discarded())
 
-    def _set_drops(self, drops: tuple[Drop, ...]) -> None:
-        """Each where its tuples are. Those for the later part alone stand behind the queue, so they shorten it."""
+    def _obey(self, found: Shedding) -> None:
+        """Each drop box where its tuples are. Those for the later part alone stand behind the queue and shorten it.
+
+        Where all that can be shed is not enough, rows become late anyway, the later the less is done in a second: then
+        batches may be longer, in which a row costs less.
+        """
         assert self._parts is not None
-        later = tuple(moved for drop in drops if (moved := self._in_later(drop)) is not None)
-        self._parts.main.set_drops(tuple(drop for drop in drops if self._in_later(drop) is None))
+        later = tuple(moved for drop in found.drops if (moved := self._in_later(drop)) is not None)
+        here = tuple(drop for drop in found.drops if self._in_later(drop) is None)
+        self._parts.main.set_drops(here, patient=found.shortfall > 0)
         if self._parts.deferred is not None:
             self._parts.deferred.set_drops(later)
 

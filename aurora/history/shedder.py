@@ -112,7 +112,7 @@ class Shedder:
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0
-        going = bool(self.shedding.drops)
+        going = bool(self.shedding.drops) or self.shedding.shortfall > 0
         if going:
             on = not is_over(load, self._zone, late) or waited > 1
         else:

@@ -64,7 +64,16 @@ def test_the_fields_are_those_of_the_contract() -> None:
         "rows": 7, "rate": 2.0, "latency_p50": 0.25, "latency_p99": 1.5, "delivered": 1.0, "shed": 0, "utility": None,
     }  # fmt: skip
     assert found["outputs"]["near"].keys() == found["outputs"]["far"].keys()
-    assert found["controls"].keys() == {"rows", "paused", "until", "held", "taps", "drops", "rewrites"}
+    assert found["controls"].keys() == {
+        "rows",
+        "paused",
+        "until",
+        "held",
+        "taps",
+        "drops",
+        "patient",
+        "rewrites",
+    }
 
 
 def test_a_home_whose_run_was_killed_tells_what_its_checkpoint_says(tmp_path: Path) -> None:

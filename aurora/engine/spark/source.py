@@ -175,14 +175,15 @@ class Admission:
     ) -> int:
         if controls.rows is not None:
             return min(controls.rows, self.rows)
-        target = self.target or (min(LIVE_TARGET, self.longest or LIVE_TARGET) if live else None)
+        longest = None if controls.patient else self.longest
+        target = self.target or (min(LIVE_TARGET, longest or LIVE_TARGET) if live else None)
         if target is None:
             return self.rows
         left = sum(rows or 0 for rows in start.get("waiting", {}).values())
         last = Trip(start["length"], start["rows"], took, left) if start["length"] else None
         if last is None and self.longest is None and self._history:
             return self.rows
-        return train_length(last, target, self.rows, live, self.longest if live else None, recent)
+        return train_length(last, target, self.rows, live, longest if live else None, recent)
 
 
 def _add_trip(start: dict[str, Any], took: int | None) -> list[tuple[int, int]]:
