@@ -111,7 +111,7 @@ class Peak:
 
 
 def _workers() -> list[int]:
-    """Processes that Spark's Python daemon has forked, wherever they come from."""
+    """Processes that Spark's Python daemon has forked, wherever they come from: also the warm one that was forked."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -121,7 +121,7 @@ def _workers() -> list[int]:
                 continue
             # Java has the name of the daemon among its settings.
             program = os.path.basename(command.partition(b"\0")[0])
-            if program.startswith(b"python") and b"daemon" in command:
+            if program.startswith(b"python") and (b"daemon" in command or b"spark.warm" in command):
                 found.append(int(name))
     return found
 

@@ -1,6 +1,7 @@
 """The groups that a turn touches: numbered from 0 as they first come, each with the rows that a box keeps of it."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +41,14 @@ class Groups:
         if everything and runs:
             self._load_everything(merge_runs(runs, drop_empty=True))
         else:
-            self._stored, self._place = _load(runs, self.keys, self._hashes)
+            self._stored, self._place = _load(runs, self.keys, self._hashes, self._order)
         self._parts: dict[str, pa.Array] = {}
         self._dirty = np.zeros(len(self), bool)
+
+    @cached_property
+    def _order(self) -> Ints:
+        """The groups in the order of their hashes."""
+        return np.argsort(self._hashes)
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -115,7 +121,7 @@ class Groups:
             wanted = self._dirty & (wanted | (self._place >= 0))
             if not wanted.any():
                 return None
-        return make_run(self.keys, parts, self._hashes, wanted)
+        return make_run(self.keys, parts, self._hashes, self._order[wanted[self._order]])
 
 
 def _hold_nothing(parts: dict[str, pa.Array], groups: int) -> Mask:
@@ -144,11 +150,10 @@ def _number(width: int, sides: Sequence[Side]) -> tuple[list[Ints], list[pa.Arra
 
 
 def _load(
-    runs: list[pa.RecordBatch], keys: list[pa.Array], hashes: Hashes
+    runs: list[pa.RecordBatch], keys: list[pa.Array], hashes: Hashes, order: Ints
 ) -> tuple[pa.RecordBatch | None, Ints]:
     """The newest entry of each key, and where it stands among those that are given; -1 for a key without one."""
     place = np.full(len(hashes), -1, np.int64)
-    order = np.argsort(hashes)
     ordered = hashes[order]
     missing = np.ones(len(order), bool)
     found: list[pa.RecordBatch] = []

@@ -60,13 +60,12 @@ class ByLookup:
 
 
 def make_run(
-    keys: list[pa.Array], parts: dict[str, pa.Array], hashes: Hashes, wanted: Mask
+    keys: list[pa.Array], parts: dict[str, pa.Array], hashes: Hashes, wanted: Ints
 ) -> pa.RecordBatch:
-    """The wanted entries in the order of their hashes."""
+    """The wanted entries, which are given in the order of their hashes."""
     names = [HASH, *(f"{KEY}{i}" for i in range(len(keys))), *(PART + name for name in parts)]
     entries = pa.RecordBatch.from_arrays([pa.array(hashes), *keys, *parts.values()], names=names)
-    order = np.argsort(hashes, kind="stable")
-    return entries.take(pa.array(order[wanted[order]]))
+    return entries.take(pa.array(wanted))
 
 
 def with_hashes(entries: pa.RecordBatch) -> pa.RecordBatch:
