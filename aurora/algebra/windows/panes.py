@@ -29,7 +29,7 @@ __all__ = ["sum_up_panes"]
 PANE = "#pane"
 ARRIVED = "#ts"
 # So many rows are put together at once when windows close.
-ROWS = 1 << 21
+ROWS = 1 << 17
 # So many keys of each piece say where to cut.
 SAMPLES = 64
 
