@@ -6,6 +6,8 @@ HYPOTHESIS_PROFILE=search or thorough looks for new faults instead, with other i
 import gc
 import os
 from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
 
 import pytest
 from hypothesis import Phase, settings
@@ -88,7 +90,12 @@ def _starts_spark(item: pytest.Item) -> bool:
 
 
 def _imports_processes(item: pytest.Item) -> bool:
-    values = vars(getattr(item, "module", object)).values()
+    return _has_processes(getattr(item, "module", None))
+
+
+@cache
+def _has_processes(module: ModuleType | None) -> bool:
+    values = vars(module).values() if module else ()
     return any(getattr(value, "__module__", None) == "tests.engine.processes" for value in values)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.engine.test_faults import data, undisturbed
 from tests.history.test_killed import COUNT, Command
 from tests.linear_road import test_run
 from tests.linear_road.test_run import road
-from tests.test_docs import ROOT
+from tests.test_docs import ROOT, call
 
 __all__ = ["data", "road", "undisturbed"]
 
@@ -87,13 +88,18 @@ def commands(port: int) -> list[str]:
     return lines
 
 
+def write_files(folder: Path) -> None:
+    """Those of the page."""
+    for name, text in re.findall(r"^```(?:csv|yaml|text) (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """With the files and the settings of the page, which arrive at the executors."""
     folder = tmp_path_factory.mktemp("cluster")
-    for name, text in re.findall(r"^```(?:csv|yaml|text) (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
+    write_files(folder)
     with (folder / "conf" / "spark-defaults.conf").open("a") as settings:
         settings.write(f"spark.executor.extraJavaOptions  {LIGHT}\n")
     (folder / "aurora").write_text(
@@ -129,6 +135,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         shell.stdin.close()
 
 
+@pytest.mark.thorough
 def test_the_page(cluster: Cluster) -> None:
     """What is on it behind the commands that start the cluster."""
     lines = commands(cluster.port)
@@ -136,6 +143,20 @@ def test_the_page(cluster: Cluster) -> None:
     assert run == len(lines) - 2
     cluster.give(*lines[run:])
     assert '"-Xmx900M"' in cluster.log
+
+
+def test_the_network_of_the_page(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one machine: its rows are those of the page. That a cluster gives the same is what the tests below hold."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    command, shown = re.findall(
+        r"^\$ aurora (run .+) --master \S+\n\$ cat crowds.csv\n((?:.+\n)+)```", PAGE, re.M
+    )[0]
+    status, _, told = call(shlex.split(command))
+    assert status == 0, told
+    assert Path("crowds.csv").read_text() == shown
 
 
 @pytest.fixture
@@ -164,6 +185,7 @@ def test_a_network_and_its_queries_lose_a_worker(configured: Cluster, tmp_path: 
     ask(command.home, "stop")
     assert command.process is not None and command.process.wait(PATIENCE) == 0
     command.check()
+    assert '"-Xmx900M"' in configured.log, "the settings of the page"
 
 
 @pytest.mark.thorough

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from pyspark.sql import SparkSession
@@ -158,14 +159,14 @@ def aurora(arguments: list[str]) -> str:
     return printed
 
 
-def call(arguments: list[str]) -> tuple[int, str, str]:
-    """The status of a command, and what it writes to stdout and stderr."""
+def call(arguments: list[str], output: TextIO | None = None) -> tuple[int, str, str]:
+    """The status of a command, and what it writes to stdout and stderr; or only the latter, if stdout is given."""
     before = sys.argv
     sys.argv = ["aurora", *arguments]
     shown, told = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     try:
         with (
-            contextlib.redirect_stdout(shown),
+            contextlib.redirect_stdout(output or shown),
             contextlib.redirect_stderr(told),
             pytest.raises(SystemExit) as ended,
         ):

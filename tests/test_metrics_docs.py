@@ -7,23 +7,28 @@ import re
 import shlex
 import shutil
 import subprocess
+import threading
 import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 
+from aurora.history.control import ask
+from aurora.history.home import Home
 from aurora.history.metrics import BatchTimes, describe_metrics
-from tests.engine.processes import aurora, free_port, kill, wait_for
+from tests.engine.processes import answers, free_port
+from tests.history.attached import wait_until
 from tests.history.prometheus import parse
 from tests.history.test_metrics import STATUS
-from tests.test_docs import ROOT
+from tests.test_docs import ROOT, call
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text()
 FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def test_the_network_is_scraped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_network_is_scraped(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("doors.yaml", "visits.csv"):
         Path(name).write_text(FILES[name])
@@ -33,21 +38,27 @@ def test_the_network_is_scraped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown is not None
     port = str(free_port())
     command, told, url, wanted, lines = (part.replace("9464", port) for part in shown.groups())
-    log = Path("log")
-    process = aurora(shlex.split(command), log)
-    try:
-        wait_for(process, lambda: told in log.read_text())
-        expected = lines.splitlines()
+    scraped: list[bool] = []
 
-        def found() -> list[str]:
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                text = answer.read().decode()
-            parse(text)
-            return [line for line in text.splitlines() if wanted in line]
+    def found() -> list[str]:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            text = answer.read().decode()
+        parse(text)
+        return [line for line in text.splitlines() if wanted in line]
 
-        wait_for(process, lambda: len(found()) >= len(expected) and found() == expected)
-    finally:
-        kill(process)
+    def scrape() -> None:
+        wait_until(lambda: answers(int(port)))
+        try:
+            wait_until(lambda: found() == lines.splitlines())
+            scraped.append(True)
+        finally:
+            ask(Home.of(tmp_path / "doors-home"), "stop")
+
+    other = threading.Thread(target=scrape)
+    other.start()
+    status, _, said = call(shlex.split(command))
+    other.join()
+    assert scraped and status == 0 and told in said
 
 
 def test_the_table_has_every_metric() -> None:

@@ -115,14 +115,24 @@ def java_of(group: int) -> int:
     return next(int(row[0]) for row in rows if row[1] == str(group) and row[2] == "java")
 
 
-def test_a_closed_pipe_ends_the_run_without_a_word(files: Path) -> None:
+def test_a_closed_pipe_ends_the_run_without_a_word(
+    spark: SparkSession, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `aurora run ... | head -1`."""
+    monkeypatch.chdir(files)
     (files / "long.csv").write_text("".join(f"{i},{i},40\n" for i in range(2000)))
     arguments = ["run", "net.yaml", "--source", "r=csv:long.csv", "--sink", "far=console", "--batch", "500"]
-    process = subprocess.Popen(
-        [*MAIN, *arguments], cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stderr is not None
-    assert process.stdout.readline() == "far: 0,0,40\n"
-    process.stdout.close()
-    told = [line for line in process.stderr if not PROGRESS.search(line)]
-    assert (process.wait(PATIENCE), told) == (141, [])
+    reading, writing = os.pipe()
+    read: list[str] = []
+
+    def read_a_line() -> None:
+        with open(reading) as pipe:
+            read.append(pipe.readline())
+
+    head = threading.Thread(target=read_a_line)
+    head.start()
+    with open(writing, "w") as pipe:
+        status, _, told = call(arguments, pipe)
+    head.join()
+    assert read == ["far: 0,0,40\n"]
+    assert (status, [line for line in told.splitlines() if not PROGRESS.search(line)]) == (141, [])

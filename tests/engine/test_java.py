@@ -22,10 +22,10 @@ from tests.test_docs import call
 LOOK = """
 from pathlib import Path
 from pyspark import SparkContext
-from aurora.engine.spark.session import spark_session
-spark = spark_session("look", "local[1]")
+from aurora.engine.spark.session import LIGHT_JAVA, spark_session
+spark = spark_session("look", "local[1]", LIGHT_JAVA)
 java = SparkContext._gateway.proc.pid
-print(spark.range(10).count(), ".jsa" in Path(f"/proc/{java}/maps").read_text().replace("classes.jsa", ""))
+print(spark.version, ".jsa" in Path(f"/proc/{java}/maps").read_text().replace("classes.jsa", ""))
 """
 
 
@@ -58,7 +58,7 @@ def test_the_queries_whose_classes_are_made_ready(spark: SparkSession, tmp_path:
 def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path) -> None:
     assert prepared.exists()
     assert [path.name for path in prepared.parent.glob("classes-*")] == [prepared.name]
-    assert look() == "10 True\n"
+    assert look() == f"{pyspark.__version__} True\n"
 
 
 def test_what_is_prepared_already_is_left_alone(prepared: Path) -> None:
@@ -93,42 +93,55 @@ exit 1
 NEEDED = "Spark needs Java 17 or newer"
 
 
-@pytest.mark.parametrize(
-    ("home", "script", "told"),
-    [
-        (None, None, f"{NEEDED}, and there is none: install it, or set JAVA_HOME"),
-        ("java", None, f"{NEEDED}, and JAVA_HOME, HOME, has no bin/java: install it, or set JAVA_HOME"),
-        ("java", TOO_OLD,
-         'Spark did not start, because HOME/bin/java ended at once; it said: Exception in thread "main" '
-         "java.lang.UnsupportedClassVersionError: Main: class file version 61.0; "
-         f"{NEEDED}: install it, or set JAVA_HOME"),
-        ("java", "#!/bin/sh\nexit 1\n",
-         "Spark did not start, because HOME/bin/java ended at once; it said nothing; "
-         f"{NEEDED}: install it, or set JAVA_HOME"),
-    ],
-)  # fmt: skip
-def test_a_java_that_is_not_there_or_does_not_start_is_one_line(
-    tmp_path: Path, home: str | None, script: str | None, told: str
-) -> None:
+CASES = [
+    (None, None, f"{NEEDED}, and there is none: install it, or set JAVA_HOME"),
+    ("java", None, f"{NEEDED}, and JAVA_HOME, HOME, has no bin/java: install it, or set JAVA_HOME"),
+    ("old", TOO_OLD,
+     'Spark did not start, because HOME/bin/java ended at once; it said: Exception in thread "main" '
+     "java.lang.UnsupportedClassVersionError: Main: class file version 61.0; "
+     f"{NEEDED}: install it, or set JAVA_HOME"),
+    ("mute", "#!/bin/sh\nexit 1\n",
+     "Spark did not start, because HOME/bin/java ended at once; it said nothing; "
+     f"{NEEDED}: install it, or set JAVA_HOME"),
+]  # fmt: skip
+# The same command with one home of Java after the other; `none` is none.
+EACH = """
+import os, sys
+from aurora.cli.main import main
+homes, sys.argv[1:] = sys.argv[1].split(), sys.argv[2:]
+for home in homes:
+    os.environ.pop("JAVA_HOME", None)
+    if home != "none":
+        os.environ["JAVA_HOME"] = home
+    try:
+        main()
+    except SystemExit as ended:
+        print(ended.code)
+"""
+
+
+def test_a_java_that_is_not_there_or_does_not_start_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or "/bin/false")
-    place = tmp_path / "java"
-    if script is not None:
-        (place / "bin").mkdir(parents=True)
-        (place / "bin" / "java").write_text(script)
-        (place / "bin" / "java").chmod(0o755)
+    for home, script, _ in CASES:
+        if home is not None and script is not None:
+            (tmp_path / home / "bin").mkdir(parents=True)
+            (tmp_path / home / "bin" / "java").write_text(script)
+            (tmp_path / home / "bin" / "java").chmod(0o755)
     (tmp_path / "net.yaml").write_text(BASE)
     (tmp_path / "r.csv").write_text("Sid,Time,Pos\n1,1,34\n")
+    homes = " ".join("none" if home is None else str(tmp_path / home) for home, *_ in CASES)
     clean = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "SPARK_HOME")}
     done = subprocess.run(
-        [sys.executable, "-c", "from aurora.cli.main import main; main()", "run", "net.yaml",
-         "--source", "r=csv:r.csv", "--sink", "far=csv:far.csv"],
+        [sys.executable, "-c", EACH, homes, "run", "net.yaml", "--source", "r=csv:r.csv", "--sink", "far=csv:far.csv"],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-        env=clean | {"PATH": str(tmp_path / "bin")} | ({"JAVA_HOME": str(place)} if home else {}),
+        env=clean | {"PATH": str(tmp_path / "bin")},
     )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: {told.replace('HOME/', f'{place}/').replace(', HOME,', f', {place},')}\n"
+    assert done.stdout == "1\n" * len(CASES)
+    told = [text.replace("HOME/", f"{tmp_path}/{home}/").replace(", HOME,", f", {tmp_path}/{home},")
+            for home, _, text in CASES]  # fmt: skip
+    assert done.stderr.splitlines() == [f"error: {text}" for text in told]
 
 
 def look() -> str:

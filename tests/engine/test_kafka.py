@@ -23,7 +23,7 @@ from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.errors import AuroraError
-from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, until
+from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, forget_clients, until
 from tests.engine.postgres_server import Server
 from tests.engine.processes import aurora, kill, start_here, wait_for
 from tests.engine.test_postgres_runs import give, server, write_files
@@ -38,6 +38,12 @@ SCHEMA = Schema.parse("id bigint, km double")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with broker_in(tmp_path_factory.mktemp("kafka")) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def no_clients_left() -> Iterator[None]:
+    yield
+    forget_clients()
 
 
 def opened(

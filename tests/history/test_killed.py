@@ -111,33 +111,6 @@ class Command:
         assert whole.startswith(found) and found.count(b"\n") > 5
 
 
-def test_killed_at_any_moment_nothing_is_lost_or_doubled(spark: SparkSession, tmp_path: Path) -> None:
-    command = Command(tmp_path)
-    command.grow(120)
-    command.start()
-    command.attach("pairs")
-    (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
-    command.until(lambda: committed(checkpoint) >= 0)
-    # A query goes on, and the network too; and another query is attached, for the answer is there.
-    command.grow(180)
-    command.attach("one")
-    command.kill()
-    with pytest.raises(AuroraError, match="no network runs in"):
-        ask(command.home, "status")
-    with start_here(command.arguments) as running:
-        command.grow(COUNT)
-        command.until(command.caught_up)
-        second = aurora(command.arguments, tmp_path / "second")
-        assert second.wait(180) == 1
-        told = (tmp_path / "second").read_text()
-        in_use = f"error: home {tmp_path}/home is in use by another run"
-        assert told.startswith(in_use) and told.count("\n") == 1
-        assert ask(command.home, "stop")["rows"]["crowds"] > 0
-        assert not running.wait().ended
-    assert {note.name for note in command.home.notes()} == {"one", "pairs"}
-    command.check()
-
-
 class Moves:
     """What an operator does, one thing after the other, until the network is killed, whatever is under way then."""
 
@@ -168,8 +141,8 @@ class Moves:
 
 
 def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
-    """At random moments, paused or not, and sometimes a moment after one of the processes of its queries. A query that
-    was detached has a part of its answers."""
+    """At random moments, paused or not, and sometimes a moment after one of the processes of its queries. Nothing is
+    lost or doubled; a query that was detached has a part of its answers."""
     chance, command = draw_chance(), Command(tmp_path)
     starts: dict[str, Any] = {}
     for number in range(KILLS):
@@ -178,6 +151,9 @@ def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -
         process = command.start()
         if number == 0:
             command.attach("pairs")
+            (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
+            # There is something of the query that may be lost.
+            command.until(lambda checkpoint=checkpoint: committed(checkpoint) >= 0)  # type: ignore[misc]
         command.until(lambda made=made: committed(command.home.checkpoint) > made)  # type: ignore[misc]
         moves = Moves(command, chance, number)
         command.until(lambda moves=moves: bool(moves.done))  # type: ignore[misc]
@@ -191,11 +167,14 @@ def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -
         command.kill()
         moves.thread.join()
         starts |= moves.starts
+    with pytest.raises(AuroraError, match="no network runs in"):
+        ask(command.home, "status")
     with start_here(command.arguments) as running:
         assert running.state == "running", "a pause ends with the run"
         command.grow(COUNT)
         command.until(command.caught_up)
-        ask(command.home, "stop")
+        check_in_use(command)
+        assert ask(command.home, "stop")["rows"]["crowds"] > 0
         assert not running.wait().ended
     command.check()
     attached = {note.name for note in command.home.notes()}
@@ -203,6 +182,14 @@ def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -
     for name in starts.keys() - attached:
         found = read(tmp_path / f"{name}.csv")
         assert answers(query(name.partition("-")[0]), starts[name], streams(COUNT)).startswith(found), name
+
+
+def check_in_use(command: Command) -> None:
+    """The same command once more, while the network runs."""
+    told = command.folder / "second"
+    assert aurora(command.arguments, told).wait(180) == 1
+    in_use = f"error: home {command.folder}/home is in use by another run"
+    assert told.read_text().startswith(in_use) and told.read_text().count("\n") == 1
 
 
 @pytest.mark.thorough
