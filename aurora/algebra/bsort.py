@@ -111,7 +111,7 @@ class BSort:
                 if self.order.span is None
                 else self._by_span(groups, group, value)
             )
-            emitted = self._emit(train, value, leaves, train.keys[:, cause])
+            emitted = self._emit(train, value, leaves, train.keys.take(cause, axis=1))
         if turn.moment.end:
             rest = self._emit(train, value, stays, at_the_end(train.depth, len(stays)))
             emitted, stays = Train.concat([emitted, rest]), stays[:0]

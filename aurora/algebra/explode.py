@@ -115,7 +115,7 @@ class Explode:
             columns[self.place] = pa.array(place.astype(np.int32), mask=lone)
         names = [name for name in self.outputs["1"].names if name in columns]
         made = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
-        keys = np.concatenate([train.keys[:, owner], place[None]])
+        keys = np.concatenate([train.keys.take(owner, axis=1), place[None]])
         return {"1": Train(made, train.arrived[owner], keys)}
 
 

@@ -271,8 +271,8 @@ class Join:
         )
         # Of one arrival, the left tuples come before the right ones.
         later = left.keys[0, i] > right.keys[0, j]
-        cause = np.where(later, left.keys[:, i], right.keys[:, j])
-        partner = np.where(later, right.keys[:, j], left.keys[:, i])
+        cause = np.where(later, left.keys.take(i, axis=1), right.keys.take(j, axis=1))
+        partner = np.where(later, right.keys.take(j, axis=1), left.keys.take(i, axis=1))
         arrived = np.minimum(left.arrived[i], right.arrived[j])
         if self.unmatched.sides:
             return Train(rows, arrived, _placed(cause, 1, partner)), i, j

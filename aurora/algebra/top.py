@@ -144,5 +144,5 @@ class Top(Aggregate):
         if self.rank is not None:
             fields.append(pa.array(self._best.ranks(self._best.codes(tuples), owner) + 1))
         rows = pa.RecordBatch.from_arrays(fields, schema=self.outputs["1"].arrow())
-        lines = np.concatenate([keys[:, owner], order_codes(window)[owner][None], place[None]])
+        lines = np.concatenate([keys.take(owner, axis=1), order_codes(window)[owner][None], place[None]])
         return Train(rows, tuples.column(ARRIVED).to_numpy(), lines)

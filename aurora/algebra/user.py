@@ -41,7 +41,7 @@ def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -
     if len(cause) and cause[order[-1]] == len(train):
         arrived = np.append(arrived, arrived[-1] if len(arrived) else 0)
         keys = np.concatenate([keys, at_the_end(train.depth, 1)], axis=1)
-    return Train(rows, arrived[cause], np.concatenate([keys[:, cause], nth[None]]))
+    return Train(rows, arrived.take(cause), np.concatenate([keys.take(cause, axis=1), nth[None]]))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class Settings:
     is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that,
     by their graphs, lose little by waiting, while others are late. `shed` drops tuples of live inputs under
     overload, if graphs say what that costs. `optimise` lets boxes change places while the network runs, if that costs
-    less. With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus. With `warm_up`, the first
-    batch of a new run is empty: by its end everything is loaded and compiled, and no tuple has waited for that.
+    less. With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus. The first
+    `warm_up` batches of a new run are empty: by their end everything is loaded and compiled, and no tuple has waited.
     """
 
     master: str | None = None
@@ -37,7 +37,7 @@ class Settings:
     shed: bool = True
     optimise: bool = True
     metrics: str | None = None
-    warm_up: bool = False
+    warm_up: int = 0
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:

@@ -51,11 +51,13 @@ def test_inputs_that_end_are_read_to_the_end() -> None:
     assert offset["end"] and admitted.next(offset, 2, limits=limits) is offset
 
 
-def test_the_first_batch_is_empty_where_everything_is_to_be_loaded_before(tmp_path: Path) -> None:
-    """All that there is comes with the second one; a run that goes on has been through it."""
+def test_the_first_batches_are_empty_where_everything_is_to_be_loaded_before(tmp_path: Path) -> None:
+    """All that there is comes with the one behind them; a run that goes on has been through them."""
     source = Memory.of(SCHEMA, [{"a": n} for n in range(6)])
-    admitted = replace(admission({"in": source}, rows=10), warm_up=True)
+    admitted = replace(admission({"in": source}, rows=10), warm_up=2)
     first = admitted.next(admitted.first(), 0)
-    assert rows_of(first) == {"in": 0} and first["batch"] == 1 and not first["end"]
     second = admitted.next(first, 1)
-    assert rows_of(second) == {"in": 6} and second["end"]
+    for number, offset in enumerate((first, second), 1):
+        assert rows_of(offset) == {"in": 0} and offset["batch"] == number and not offset["end"]
+    third = admitted.next(second, 2)
+    assert rows_of(third) == {"in": 6} and third["end"]

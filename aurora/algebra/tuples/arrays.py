@@ -24,12 +24,16 @@ __all__ = [
 ]
 
 
+# So many values tell whether it is likely that all of them differ.
+SAMPLE = 1024
+
+
 def encode(columns: list[pa.Array]) -> Ints:
     """Numbers rows from 0 in the order in which their values first appear; nulls are equal to each other."""
     packed, done = pack(columns)
     codes: Ints | None = None
     if packed is not None:
-        codes = pa.array(packed).dictionary_encode().indices.to_numpy().astype(np.int64)
+        codes = _number_values(packed)
     for column in columns[done:]:
         if pa.types.is_floating(column.type):
             column = pc.add(column, pa.scalar(0.0, column.type))
@@ -42,6 +46,18 @@ def encode(columns: list[pa.Array]) -> Ints:
             codes = mixed.dictionary_encode().indices.to_numpy().astype(np.int64)
     assert codes is not None
     return codes
+
+
+def _number_values(values: Ints) -> Ints:
+    """Where all of them differ, there is nothing to number; a sort tells so much sooner than a table of all values."""
+    if not _repeats(values[:: len(values) // SAMPLE + 1]) and not _repeats(values):
+        return np.arange(len(values))
+    return np.asarray(pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64))
+
+
+def _repeats(values: Ints) -> bool:
+    ascending = np.sort(values)
+    return bool((ascending[1:] == ascending[:-1]).any())
 
 
 def number_rows(columns: list[pa.Array]) -> Ints:

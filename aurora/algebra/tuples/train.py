@@ -67,13 +67,16 @@ class Train:
 
     def take(self, index: npt.NDArray[np.integer]) -> "Train":
         """The rows at these positions, in this order."""
-        return Train(self.rows.take(pa.array(index)), self.arrived[index], self.keys[:, index])
+        # On two axes `take` is several times as fast as an index.
+        return Train(self.rows.take(pa.array(index)), self.arrived.take(index), self.keys.take(index, axis=1))
 
     def filter(self, mask: Mask) -> "Train":
         """The rows for which the mask is true."""
         if mask.all():
             return self
-        return Train(self.rows.filter(pa.array(mask)), self.arrived[mask], self.keys[:, mask])
+        return Train(
+            self.rows.filter(pa.array(mask)), self.arrived[mask], self.keys.take(np.flatnonzero(mask), axis=1)
+        )
 
     def slice(self, start: int, count: int) -> "Train":
         """`count` rows from position `start` on, without copying them."""
@@ -124,10 +127,13 @@ class Train:
             return self
         ascending = _ascending(self.keys)
         order = np.arange(len(self)) if ascending else _by_keys(self.keys)
-        keys = self.keys if ascending else self.keys[:, order]
+        keys = self.keys if ascending else self.keys.take(order, axis=1)
         same = (keys[:, 1:] == keys[:, :-1]).all(axis=0)
         moved = self._by_content(order, same, ascending) if same.any() else False
-        return self if ascending and not moved else self.take(order)
+        if ascending and not moved:
+            return self
+        # What was moved by content has equal keys.
+        return Train(self.rows.take(pa.array(order)), self.arrived.take(order), keys)
 
     def _by_content(self, order: Ints, same: Mask, ascending: bool) -> bool:
         """Rearranges `order` where neighbours are the `same` by key; whether anything moved."""

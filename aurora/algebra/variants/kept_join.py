@@ -193,8 +193,8 @@ class KeptJoin:
             [*rows_left.columns, *rows_right.columns], schema=self.outputs["1"].arrow()
         )
         later = left.keys[0, i] > right.keys[0, j]
-        cause = np.where(later, left.keys[:, i], right.keys[:, j])
-        partner = np.where(later, right.keys[:, j], left.keys[:, i])
+        cause = np.where(later, left.keys.take(i, axis=1), right.keys.take(j, axis=1))
+        partner = np.where(later, right.keys.take(j, axis=1), left.keys.take(i, axis=1))
         arrived = np.minimum(left.arrived[i], right.arrived[j])
         # The line that names the input is the same for all partners.
         return Train(rows, arrived, np.concatenate([cause, np.delete(partner, 1, axis=0)]))

@@ -117,7 +117,7 @@ class Lookup:
         if not self.unmatched.alone:
             schema = joined_schema(*self._sides).arrow()
             rows = pa.RecordBatch.from_arrays([*left.columns, *right.columns], schema=schema)
-            keys = np.concatenate([train.keys[:, i], places[j][None]])
+            keys = np.concatenate([train.keys.take(i, axis=1), places[j][None]])
             found.append(Train(rows, train.arrived[i], keys))
         if self.unmatched.sides:
             lone = np.ones(len(train), bool)

@@ -120,7 +120,7 @@ def _close(
         made = pa.RecordBatch.from_arrays(fields, schema=box.outputs["1"].arrow())
         causes = _find_causes(starts, box.windows.size, clock, depth)
         lines = np.concatenate([causes, order_codes(starts)[None]])
-        yield Train(made, np.minimum.reduceat(arrived[row], begins), lines[:, window])
+        yield Train(made, np.minimum.reduceat(arrived.take(row), begins), lines.take(window, axis=1))
 
 
 def _by_window(row: Ints, window: Ints, group: Ints) -> tuple[Ints, Ints, Ints]:

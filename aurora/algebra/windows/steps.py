@@ -113,7 +113,7 @@ class Merge:
         reducer = self.first.reducer
         columns = reducer.combine(train.rows.columns[1:], begins)
         arrived = np.minimum.reduceat(train.arrived, begins)
-        keys, window = train.keys[:, begins], window[begins]
+        keys, window = train.keys.take(begins, axis=1), window[begins]
         if isinstance(self.whole, Top):
             # The last line is the window, which the box adds itself.
             made = self.whole.give_best(columns[0], window, keys[:-1])

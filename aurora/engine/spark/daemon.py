@@ -13,9 +13,11 @@ import aurora.engine.spark.source_task
 import aurora.engine.spark.stage
 import aurora.engine.spark.stage_task  # noqa: F401
 from aurora.engine.spark.garbage import set_loaded_aside
+from aurora.engine.spark.memory import keep_freed_memory
 from aurora.engine.spark.yielding import NICE
 
 if __name__ == "__main__":
     os.nice(int(os.environ.get(NICE, 0)))
+    keep_freed_memory()
     set_loaded_aside()
     manager()

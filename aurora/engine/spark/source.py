@@ -43,7 +43,7 @@ class Admission:
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
-    controls. With `warm_up`, the first batch has no rows. Where the query is the user's own, `mark` is that of the
+    controls. The first `warm_up` batches have no rows. Where the query is the user's own, `mark` is that of the
     checkpoint of its sources, and `tended` are its folder and the lock of the one who feeds them.
     """
 
@@ -58,7 +58,7 @@ class Admission:
     notes: str | None = None
     mark: str | None = None
     tended: tuple[str, str] | None = None
-    warm_up: bool = False
+    warm_up: int = 0
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
@@ -101,6 +101,7 @@ class Admission:
         """The offset of the next batch, or the same one if there is nothing to do; `took` is what the last one took.
 
         The first batch comes at once, with what is there: Spark would make it anyway, and so every batch is counted.
+        So do all that warm up.
 
         Each input advances by the same number of rows: so tuples of several files interleave alike, however the
         files are cut into batches. `limits` are the rows at which live inputs stop.
@@ -108,10 +109,10 @@ class Admission:
         from aurora.engine.sources.source import unit_of
 
         controls = controls or Controls()
-        held, first = not controls.allow(start["batch"]), start["batch"] == 0
+        held, first = not controls.allow(start["batch"]), start["batch"] < max(self.warm_up, 1)
         if start["end"] or (held and not first):
             return start
-        held = held or (first and self.warm_up)
+        held = held or start["batch"] < self.warm_up
         live = self.live
         recent = _add_trip(start, took)
         length = self._length(start, controls, took, live, recent)
@@ -320,7 +321,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for index, (name, source) in enumerate(admission.sources.items()):
             before, after = start["inputs"][name], end["inputs"][name]
             pieces = source.pieces(before, after, admission.pieces)
-            if admission.warm_up and not start["batch"]:
+            if start["batch"] < admission.warm_up:
                 pieces = pieces or [EmptyPiece()] * admission.pieces
             for piece in pieces:
                 label = marks[len(tasks) % len(marks)]
