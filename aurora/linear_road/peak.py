@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from aurora.engine.spark.session import spark_session
+from aurora.engine.spark.session import LIGHT_JAVA, spark_session
 from aurora.linear_road.history_generator import make_history
 from aurora.linear_road.simulator import Settings, simulate, spread
 
@@ -25,7 +25,8 @@ def peak_data(
     note.unlink(missing_ok=True)
     tell(f"simulating three hours of one expressway, keeping the last {minutes} minutes")
     settings = Settings(1, HOURS, seed, None if minutes == HOURS else minutes)
-    simulate(settings, folder, spread(spark_session("linear road").sparkContext))
+    # The runs will be in the same Java, and need one that leaves them the cores.
+    simulate(settings, folder, spread(spark_session("linear road", settings=LIGHT_JAVA).sparkContext))
     tell("making ten weeks of history")
     make_history(None, folder, 1, seed)
     note.write_text(json.dumps(meant))

@@ -18,10 +18,10 @@ def test_the_first_train_is_short() -> None:
         (1000, False, 200_000),
         (2000, False, 100_000),
         (800, False, 250_000),
-        (1, False, 250_000),
+        (1, False, 400_000),
         (8000, False, 25_000),
         (1_000_000, False, LEAST),
-        (2000, True, 250_000),
+        (2000, True, 400_000),
         (8000, True, 100_000),
         (16_000, True, 50_000),
     ],
@@ -96,7 +96,7 @@ def test_a_source_of_whole_files_that_leaves_rows_waiting_does_not_keep_up() -> 
     """A train of 10,000 rows that takes a file of 8,000 and leaves many more is as full as it can be."""
     recent = [(8000, 2300)] * 5
     assert train_length(Trip(10_000, 8000, 2300), 1000, MOST, True, 2000, recent) == 10_000
-    assert train_length(Trip(10_000, 8000, 2300, left=90_000), 1000, MOST, True, 2000, recent) == 25_000
+    assert train_length(Trip(10_000, 8000, 2300, left=90_000), 1000, MOST, True, 2000, recent) == 40_000
 
 
 def test_what_is_known_to_be_in_time_need_not_become_shorter() -> None:

@@ -29,7 +29,7 @@ CONTENTS = "/contents"
 # A delta of more rows is stored in several values: Java holds a value in memory several times.
 ROWS = 1 << 16
 # A local run that stands for so many deltas replaces them in Spark's store if these have so many times its rows, or if
-# they are too many: so many rows of it in a turn, or half as many as the turn before has changed.
+# they are too many: so many rows of it in a turn, for writing to Spark is dear.
 MANY, WORTH, TOO_MANY = 16, 2, 64
 ROWS_A_TURN = 2 * ROWS
 
@@ -161,9 +161,8 @@ class SparkStore:
             # On another machine: it will be begun again.
             self._drop_fold(table)
             return
-        pace = max(ROWS_A_TURN, self._contents.tables[table][-1].rows // 2)
         done = fold.piece.values * ROWS
-        for part in _slices(folded, done, min(done + pace // ROWS * ROWS, fold.piece.rows)):
+        for part in _slices(folded, done, min(done + ROWS_A_TURN, fold.piece.rows)):
             fold.piece.bytes += self._store(table, fold.piece.mark, fold.piece.values, part)
             fold.piece.values += 1
         if fold.piece.values * ROWS < fold.piece.rows:
