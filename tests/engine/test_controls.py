@@ -113,8 +113,8 @@ class History(Live):
     ("kind", "target", "lengths"),
     [
         (Memory, None, [10**6, 10**6]),
-        (Memory, 2000, [FIRST, 250_000]),
-        (Live, None, [FIRST, 250_000]),
+        (Memory, 2000, [FIRST, 400_000]),
+        (Live, None, [FIRST, 400_000]),
         (History, None, [10**6, 10**6]),
     ],
 )
