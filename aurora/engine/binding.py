@@ -21,8 +21,8 @@ from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
-from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.receivers import Feed
+from aurora.engine.sources.keyed_set import KeyedSet
+from aurora.engine.sources.live.receivers import Feed
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions

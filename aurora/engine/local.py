@@ -17,8 +17,8 @@ from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan import Entry, Plan
 from aurora.engine.rewriting import rewrite_plan
-from aurora.engine.sources.checking import check_portion
-from aurora.engine.sources.fitting import fit_rows
+from aurora.engine.sources.input_checks import check_portion
+from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
@@ -77,7 +77,7 @@ class LocalRun:
     each batch; what the boxes did is in `counts`.
 
     >>> from aurora.engine.plan import plan_network
-    >>> from aurora.engine.sources.memory import Memory
+    >>> from aurora.engine.sources.in_memory.memory import Memory
     >>> from aurora.network.network import Network
     >>> network = Network("counts")
     >>> readings = network.input("readings", "Sid int, Time int")

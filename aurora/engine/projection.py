@@ -1,6 +1,6 @@
 """Which fields of its inputs a network looks at, down to those inside structs: the rest is not read at all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_struct
 from aurora.network.network import Network, Port
 
-__all__ = ["find_needs", "narrow_rows", "project_inputs"]
+__all__ = ["find_needs", "project_inputs"]
 
 
 def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
@@ -92,13 +92,3 @@ def _type(kind: pa.DataType, needs: Needs | None) -> pa.DataType:
     return pa.struct(
         [field.with_type(_type(field.type, needs[field.name])) for field in kind if field.name in needs]
     )
-
-
-def narrow_rows(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """Rows of a source that reads more than it was asked for."""
-    target = schema.arrow()
-    if rows.schema.equals(target):
-        return rows
-    columns: Mapping[str, pa.Array] = {name: rows.column(name) for name in schema.names}
-    cast = [column.cast(schema[name]) for name, column in columns.items()]
-    return pa.RecordBatch.from_arrays(cast, schema=target)

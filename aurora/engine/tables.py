@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.box.operator import Traits
 from aurora.algebra.box.pulled import Pulled
-from aurora.engine.sources.keyed import KeyedSet
+from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.errors import AuroraError
 
 __all__ = ["MOST_TABLE_BYTES", "Table", "rows_for"]

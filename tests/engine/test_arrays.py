@@ -14,7 +14,7 @@ from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.address import open_source
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse(

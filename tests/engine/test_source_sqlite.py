@@ -15,7 +15,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.local import LocalRun
 from aurora.engine.plan import plan_network
 from aurora.engine.sources.address import open_source, read_table
-from aurora.engine.sources.sqlite import SqliteTable
+from aurora.engine.sources.files.sqlite import SqliteTable
 from tests.engine.without_spark import BASE, run_here
 
 SCHEMA = Schema.parse("Sid int, Time int, Pos int")

@@ -41,7 +41,7 @@ LOADED = (
     "aurora.algebra.state.turn",
     "aurora.engine.buckets",
     "aurora.engine.durable",
-    "aurora.engine.sources.files",
+    "aurora.engine.sources.files.line_files",
     "aurora.engine.sources.source",
     "aurora.engine.spark.source",
     "aurora.engine.spark.stage",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from aurora.engine.sources.csv_records import Csv, Split, split_lines
-from aurora.engine.sources.text import Text
+from aurora.engine.sources.text.csv_records import Csv, Split, split_lines
+from aurora.engine.sources.text.text import Text
 
 __all__ = ["NOTHING", "scan"]
 

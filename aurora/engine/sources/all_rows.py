@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.fitting import fit_rows
+from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Portion, Source
 from aurora.errors import AuroraError
 
-__all__ = ["read_steadily"]
+__all__ = ["read_all_rows"]
 
 
-def read_steadily(what: str, source: Source, schema: Schema, rows: int) -> Iterator[pa.RecordBatch]:
+def read_all_rows(what: str, source: Source, schema: Schema, rows: int) -> Iterator[pa.RecordBatch]:
     """Chunks of at most so many rows; a bad row is a fault, because every answer may depend on it."""
     own = getattr(source, "portions", None)
     for portion in own(rows) if callable(own) else _portions(source, schema, rows):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.folder import FileList
-from aurora.engine.sources.parquet_piece import (
+from aurora.engine.sources.files.file_list import FileList
+from aurora.engine.sources.files.parquet_piece import (
     BadFile,
     ParquetPiece,
     first_line,
@@ -18,7 +18,7 @@ from aurora.engine.sources.parquet_piece import (
     read_chunks,
 )
 from aurora.engine.sources.source import Cursor, Piece, Portion, moved
-from aurora.engine.sources.text import FileText, mark_before
+from aurora.engine.sources.text.text import FileText, mark_before
 from aurora.errors import AuroraError
 
 __all__ = ["ParquetFiles"]

@@ -11,8 +11,8 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import from_bytes, to_bytes
 from aurora.engine.showing import html_rows, text_rows
-from aurora.engine.sources.inferred import infer_schema
-from aurora.engine.sources.rows import as_dicts, as_table, is_frame
+from aurora.engine.sources.in_memory.given_rows import as_dicts, as_table, is_frame
+from aurora.engine.sources.in_memory.inferred_schema import infer_schema
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError, did_you_mean
 

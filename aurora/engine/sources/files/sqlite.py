@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_decimal, is_nested, type_name
-from aurora.engine.sources.parse import FAULTS, parse_json, read_times
-from aurora.engine.sources.reasons import Unreadable, not_a
 from aurora.engine.sources.source import Cursor, Piece, Portion, Reject
+from aurora.engine.sources.text.parse import FAULTS, parse_json, read_times
+from aurora.engine.sources.text.reasons import Unreadable, not_a
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SqliteTable"]

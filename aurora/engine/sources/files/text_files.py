@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.encodings import is_wide
-from aurora.engine.sources.lines import Form, Head, Style, read_head
-from aurora.engine.sources.text import FileText
-from aurora.engine.sources.unpack import is_packed, unpack, unpacked_path
+from aurora.engine.sources.files.unpack import is_packed, unpack, unpacked_path
+from aurora.engine.sources.text.encodings import is_wide
+from aurora.engine.sources.text.lines import Form, Head, Style, read_head
+from aurora.engine.sources.text.text import FileText
 from aurora.errors import AuroraError
 
 __all__ = ["TextFiles"]

@@ -11,11 +11,10 @@ import pyarrow.json
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
-from aurora.engine.sources.csv_records import UTF_8, Csv, find_breaks
-from aurora.engine.sources.digits import check_digits, has_decimals
-from aurora.engine.sources.json_maps import as_entries, from_entries, has_maps, with_entries
-from aurora.engine.sources.loose import read_loosely
-from aurora.engine.sources.reasons import (
+from aurora.engine.sources.text.csv_records import UTF_8, Csv, find_breaks
+from aurora.engine.sources.text.digits import check_digits, has_decimals
+from aurora.engine.sources.text.json_maps import as_entries, from_entries, has_maps, with_entries
+from aurora.engine.sources.text.reasons import (
     NO_OBJECT,
     Unreadable,
     csv_reason,
@@ -23,6 +22,7 @@ from aurora.engine.sources.reasons import (
     not_a,
     unreadable_column,
 )
+from aurora.engine.sources.text.unreadable_cells import read_or_null
 
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
 
@@ -137,7 +137,7 @@ class CsvParser:
 
             table = parse(_whole(data)) if quoted else _by_block(data, parse)
             for name in loose:
-                values = read_loosely(table.column(name), schema[name], _read_texts(name, schema[name]))
+                values = read_or_null(table.column(name), schema[name], _read_texts(name, schema[name]))
                 table = table.set_column(table.schema.get_field_index(name), name, values)
             for name in self._times:
                 place = table.schema.get_field_index(name)

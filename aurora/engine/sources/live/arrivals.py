@@ -12,8 +12,8 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.sources.lines import LinePiece
 from aurora.engine.sources.source import Portion, Wanted
+from aurora.engine.sources.text.lines import LinePiece
 
 __all__ = ["Marker", "StampedPiece", "read_marks", "remove_marks", "stamp"]
 

@@ -3,7 +3,7 @@
 import re
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.csv_records import Csv
+from aurora.engine.sources.text.csv_records import Csv
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["header_hint", "header_of"]

@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.csv_records import UTF_8, Split, without_break
-from aurora.engine.sources.parse import FAULTS, Parser
 from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.sources.text.csv_records import UTF_8, Split, without_break
+from aurora.engine.sources.text.parse import FAULTS, Parser
 
 __all__ = ["parse_records", "records_at"]
 

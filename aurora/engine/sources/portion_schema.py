@@ -1,13 +1,14 @@
 """What a piece gives, held against what it was asked for: the source may be the user's own."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.projection import narrow_rows
 from aurora.engine.sources.source import Portion
 from aurora.errors import AuroraError
 
-__all__ = ["fit_rows"]
+__all__ = ["fit_rows", "narrow_rows"]
 
 
 def fit_rows(what: str, portion: Portion, schema: Schema) -> pa.RecordBatch:
@@ -33,3 +34,13 @@ def fit_rows(what: str, portion: Portion, schema: Schema) -> pa.RecordBatch:
         raise AuroraError(
             f"{what}: the rows of a piece do not fit ({schema}): {str(fault).splitlines()[0]}"
         ) from None
+
+
+def narrow_rows(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """Rows of a source that reads more than it was asked for."""
+    target = schema.arrow()
+    if rows.schema.equals(target):
+        return rows
+    columns: Mapping[str, pa.Array] = {name: rows.column(name) for name in schema.names}
+    cast = [column.cast(schema[name]) for name, column in columns.items()]
+    return pa.RecordBatch.from_arrays(cast, schema=target)

@@ -2,7 +2,7 @@
 
 import codecs
 
-from aurora.engine.sources.csv_records import UTF_8
+from aurora.engine.sources.text.csv_records import UTF_8
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["is_wide", "read_encoding"]

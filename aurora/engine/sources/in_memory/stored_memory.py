@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import from_bytes, to_bytes
-from aurora.engine.sources.memory import Memory, advance_rows
+from aurora.engine.sources.in_memory.memory import Memory, advance_rows
 from aurora.engine.sources.source import Cursor, Piece, Portion
 
 __all__ = ["GROUP", "LARGEST", "StoredMemory", "store_if_large"]

@@ -9,8 +9,8 @@ import threading
 import time
 from typing import ClassVar
 
+from aurora.engine.sources.live.spool import SpoolWriter
 from aurora.engine.sources.source import Feed
-from aurora.engine.sources.spool import SpoolWriter
 from aurora.errors import AuroraError
 
 __all__ = ["Feed", "PipeReceiver", "Receiver", "TcpReceiver"]

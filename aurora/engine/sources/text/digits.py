@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from aurora.algebra.tuples.decimals import fits_digits
 from aurora.algebra.tuples.maps import entries_of
 from aurora.algebra.tuples.types import is_array, is_decimal, is_map, is_struct
-from aurora.engine.sources.reasons import Unreadable, too_many_digits
+from aurora.engine.sources.text.reasons import Unreadable, too_many_digits
 
 __all__ = ["check_digits", "has_decimals"]
 

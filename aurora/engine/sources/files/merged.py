@@ -11,16 +11,16 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import type_name
-from aurora.engine.sources.csv_records import Split
-from aurora.engine.sources.folder import FileList
-from aurora.engine.sources.left import lines_in
-from aurora.engine.sources.lines import LinePiece, Style, check_flat
-from aurora.engine.sources.merged_piece import MergedPiece, count_first, read_keys
-from aurora.engine.sources.records import scan
+from aurora.engine.sources.files.file_list import FileList
+from aurora.engine.sources.files.merged_lookahead import Place, Stretch, find_safe
+from aurora.engine.sources.files.merged_piece import MergedPiece, count_first, read_keys
+from aurora.engine.sources.files.text_files import TextFiles
 from aurora.engine.sources.source import Cursor, Piece
-from aurora.engine.sources.stretches import Place, Stretch, find_safe
-from aurora.engine.sources.text import mark_before
-from aurora.engine.sources.text_files import TextFiles
+from aurora.engine.sources.text.csv_records import Split
+from aurora.engine.sources.text.lines import LinePiece, Style, check_flat
+from aurora.engine.sources.text.record_ends import scan
+from aurora.engine.sources.text.remaining_lines import lines_in
+from aurora.engine.sources.text.text import mark_before
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["MergedFiles"]

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.sources.lines import Form, LinePiece
 from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.sources.text.lines import Form, LinePiece
 
 __all__ = ["LOWEST", "MergedPiece", "count_first", "read_keys"]
 

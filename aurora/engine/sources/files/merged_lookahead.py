@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.sources.csv_records import Split
-from aurora.engine.sources.merged_piece import LOWEST
+from aurora.engine.sources.files.merged_piece import LOWEST
+from aurora.engine.sources.text.csv_records import Split
 
 __all__ = ["Place", "Stretch", "find_safe"]
 

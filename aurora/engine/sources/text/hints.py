@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.fixes import nothing_fits
-from aurora.engine.sources.lines import Form, cut_lines
-from aurora.engine.sources.records import scan
-from aurora.engine.sources.text import Text
+from aurora.engine.sources.text.lines import Form, cut_lines
+from aurora.engine.sources.text.record_ends import scan
+from aurora.engine.sources.text.suggested_fixes import nothing_fits
+from aurora.engine.sources.text.text import Text
 from aurora.errors import did_you_mean
 
 __all__ = ["hints", "missing_fields", "unreadable"]

@@ -12,21 +12,14 @@ import pyarrow as pa
 
 from aurora.errors import AuroraError
 
-__all__ = ["is_packed", "open_packed", "packed_as", "unpack", "unpacked_path"]
+__all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
 
 ENDINGS = (".gz", ".zst", ".bz2")
-# How packed files begin.
-SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 CHUNK = 1 << 20
 
 
 def is_packed(path: str) -> bool:
     return path.endswith(ENDINGS)
-
-
-def packed_as(start: bytes) -> str | None:
-    """The ending that the name of a file which starts so should have; nothing if it is not packed."""
-    return next((ending for sign, ending in SIGNS.items() if start.startswith(sign)), None)
 
 
 def unpacked_path(path: str, folder: str) -> str:

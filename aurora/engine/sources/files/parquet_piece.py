@@ -10,8 +10,8 @@ import pyarrow.parquet
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested, is_struct, struct_fields
-from aurora.engine.sources.reasons import a_type, not_a
 from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.sources.text.reasons import a_type, not_a
 
 __all__ = ["BadFile", "ParquetPiece", "first_line", "missing_field", "read_chunks"]
 

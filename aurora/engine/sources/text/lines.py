@@ -10,14 +10,14 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import is_map, is_nested, is_struct
-from aurora.engine.sources.careful import parse_records, records_at
-from aurora.engine.sources.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
-from aurora.engine.sources.encodings import is_wide
-from aurora.engine.sources.headers import header_hint, header_of
-from aurora.engine.sources.parse import FAULTS, parse_csv, parse_json
-from aurora.engine.sources.records import scan
 from aurora.engine.sources.source import Portion, Reject, Wanted
-from aurora.engine.sources.text import Text
+from aurora.engine.sources.text.bad_records import parse_records, records_at
+from aurora.engine.sources.text.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
+from aurora.engine.sources.text.encodings import is_wide
+from aurora.engine.sources.text.headers import header_hint, header_of
+from aurora.engine.sources.text.parse import FAULTS, parse_csv, parse_json
+from aurora.engine.sources.text.record_ends import scan
+from aurora.engine.sources.text.text import Text
 from aurora.errors import AuroraError
 
 __all__ = ["BROKE_OFF", "Form", "Head", "LinePiece", "Style", "check_flat", "cut_lines", "read_head"]

@@ -14,12 +14,12 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.sources.arrivals import Marker, read_marks, remove_marks, stamp
-from aurora.engine.sources.hints import hints
-from aurora.engine.sources.left import lines_in
-from aurora.engine.sources.lines import Form, Style, cut_lines, read_head
-from aurora.engine.sources.records import scan
+from aurora.engine.sources.live.arrivals import Marker, read_marks, remove_marks, stamp
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
+from aurora.engine.sources.text.hints import hints
+from aurora.engine.sources.text.lines import Form, Style, cut_lines, read_head
+from aurora.engine.sources.text.record_ends import scan
+from aurora.engine.sources.text.remaining_lines import lines_in
 from aurora.errors import AuroraError
 
 __all__ = ["SpoolText", "SpoolWriter", "SpooledLines"]

@@ -7,13 +7,14 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, DOUBLE, STRING, TIMESTAMP, type_name
-from aurora.engine.sources.csv_records import Csv
-from aurora.engine.sources.reasons import NO_OBJECT
 from aurora.engine.sources.source import Portion, Reject
-from aurora.engine.sources.unpack import packed_as
+from aurora.engine.sources.text.csv_records import Csv
+from aurora.engine.sources.text.reasons import NO_OBJECT
 
 __all__ = ["nothing_fits"]
 
+# How packed files begin, and the ending that the name of each should have.
+PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 DELIMITERS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 NO_VALUES = ("NA", "N/A", "n/a", "null", "NULL", "None", "none", "nan", "NaN", "-", "--", "?", "\\N", ".")
 VALUE = re.compile(r"field (.+?): '(.*)' is not an? (\w+)", re.DOTALL)
@@ -35,7 +36,7 @@ def nothing_fits(portion: Portion, label: str, schema: Schema, csv: Csv | None, 
 
 
 def _fix(rejects: Sequence[Reject], schema: Schema, csv: Csv | None, start: bytes) -> str:
-    packed = packed_as(start)
+    packed = next((ending for sign, ending in PACKED.items() if start.startswith(sign)), None)
     if packed is not None:
         return f"the file is compressed: give it a name that ends in {packed}"
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from aurora.algebra.tuples.lists import list_lengths, with_elements
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_map, is_struct, struct_fields
-from aurora.engine.sources.reasons import Unreadable
+from aurora.engine.sources.text.reasons import Unreadable
 
 __all__ = ["as_entries", "from_entries", "has_maps", "with_entries"]
 

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["read_loosely"]
+__all__ = ["read_or_null"]
 
 # What cannot be a number is not tried at all: text in every line of a column costs no more than a look.
 NUMBER = r"^[ \t]*[-+]?\.?[0-9]|^[ \t]*[-+]?([nN][aA][nN]|[iI][nN][fF])"
 WHOLE = r"^[ \t]*-?[0-9]{1,18}[ \t]*$"
 
 
-def read_loosely(texts: pa.ChunkedArray, kind: pa.DataType, read: Callable[[pa.Array], pa.Array]) -> pa.Array:
+def read_or_null(texts: pa.ChunkedArray, kind: pa.DataType, read: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Each text as `read` reads it, which raises a fault for some; those are null."""
     encoded = texts.combine_chunks().dictionary_encode()
     return _values(encoded.dictionary, kind, read).take(encoded.indices)

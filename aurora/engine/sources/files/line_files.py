@@ -6,16 +6,16 @@ from functools import cached_property
 from itertools import islice
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.csv_records import UTF_8, Csv, Split
-from aurora.engine.sources.folder import FileList
-from aurora.engine.sources.hints import hints, unreadable
-from aurora.engine.sources.left import lines_left
-from aurora.engine.sources.lines import Style, check_flat, cut_lines
-from aurora.engine.sources.records import NOTHING, scan
+from aurora.engine.sources.files.file_list import FileList
+from aurora.engine.sources.files.text_files import TextFiles
+from aurora.engine.sources.files.unpack import is_packed
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
-from aurora.engine.sources.text import FileText, mark_before
-from aurora.engine.sources.text_files import TextFiles
-from aurora.engine.sources.unpack import is_packed
+from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
+from aurora.engine.sources.text.hints import hints, unreadable
+from aurora.engine.sources.text.lines import Style, check_flat, cut_lines
+from aurora.engine.sources.text.record_ends import NOTHING, scan
+from aurora.engine.sources.text.remaining_lines import lines_left
+from aurora.engine.sources.text.text import FileText, mark_before
 from aurora.errors import AuroraError, raise_if
 
 __all__ = ["LineFiles"]
