@@ -89,6 +89,13 @@ def test_the_folders_of_the_sources_point_one_way(folder: str) -> None:
         assert set(inside) <= WITHIN_SOURCES[folder], path
 
 
+def test_the_plan_lies_above_the_sources_and_below_spark() -> None:
+    for path in modules("engine/sources"):
+        assert not any(name.startswith("aurora.engine.plan.") for name in imported(path)), path
+    for path in modules("engine/plan"):
+        assert not any(name.startswith("aurora.engine.spark") for name in imported(path)), path
+
+
 @pytest.mark.parametrize("room", ["algebra", "network", "adapt"])
 def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
     for path in modules(room):

@@ -15,8 +15,8 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
 from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
-from aurora.engine.plan import Entry, Plan
-from aurora.engine.rewriting import rewrite_plan
+from aurora.engine.plan.plan import Entry, Plan
+from aurora.engine.plan.rewriting import rewrite_plan
 from aurora.engine.sources.input_checks import check_portion
 from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
@@ -76,7 +76,7 @@ class LocalRun:
     when a source says so. `drops` and `rewrites` may be set between batches. What came out is in `outputs`, a train for
     each batch; what the boxes did is in `counts`.
 
-    >>> from aurora.engine.plan import plan_network
+    >>> from aurora.engine.plan.plan import plan_network
     >>> from aurora.engine.sources.in_memory.memory import Memory
     >>> from aurora.network.network import Network
     >>> network = Network("counts")

@@ -18,9 +18,9 @@ from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
-from aurora.engine.fingerprint import feed_values
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
+from aurora.engine.plan.fingerprint import feed_values
 from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import open_whole, source_path
 from aurora.engine.sources.all_rows import read_all_rows

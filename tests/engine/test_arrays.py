@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Memory, Network, Schema
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.address import open_source
 from aurora.engine.sources.files.line_files import LineFiles

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from aurora import Controls, Memory, Network, Settings, Source, run, start
 from aurora.engine.controls import ControlNotes
 from aurora.engine.pacing import FIRST
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.spark.parcel import Parcel
 from aurora.engine.spark.source import Admission, Stopwatch, TrainReader
 from aurora.engine.wagons import Job

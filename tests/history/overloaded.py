@@ -24,8 +24,8 @@ from aurora.algebra.tuples.train import Train, arrival_numbers
 from aurora.engine.controls import Controls
 from aurora.engine.drops import WHOLE, Drop
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.result import Result
 from aurora.engine.sinks.encode import csv_header, to_csv
 from aurora.engine.sources.portion_schema import narrow_rows

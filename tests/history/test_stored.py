@@ -18,7 +18,7 @@ import pytest
 
 from aurora import AuroraError, Settings, from_text
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.history import stored as building
 from aurora.history.keyed_rows import StoredSet
 from aurora.history.prepare import prepare_stored
@@ -266,7 +266,7 @@ def test_a_small_set_is_read_whole_where_its_key_is_not_asked_for(
 ) -> None:
     other = "left.Sid + 0 = right.Sid AND left.Time < 3"
     assert ran(other) == NAMED
-    monkeypatch.setattr("aurora.engine.tables.MOST_TABLE_BYTES", 1)
+    monkeypatch.setattr("aurora.engine.plan.tables.MOST_TABLE_BYTES", 1)
     assert ran(EQUAL, fresh=True) == NAMED
     with pytest.raises(AuroraError) as caught:
         ran(other, fresh=True)

@@ -298,7 +298,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
-        from aurora.engine.buckets import labels
+        from aurora.engine.plan.buckets import labels
         from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)

@@ -39,7 +39,7 @@ LOADED = (
     "pyarrow.compute",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "aurora.algebra.state.turn",
-    "aurora.engine.buckets",
+    "aurora.engine.plan.buckets",
     "aurora.engine.durable",
     "aurora.engine.sources.files.line_files",
     "aurora.engine.sources.source",

@@ -9,9 +9,9 @@ from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.steps import find_steps
-from aurora.engine.buckets import EVENLY, Evenly
-from aurora.engine.fingerprint import describe
-from aurora.engine.tables import Table, rows_for
+from aurora.engine.plan.buckets import EVENLY, Evenly
+from aurora.engine.plan.fingerprint import describe
+from aurora.engine.plan.tables import Table, rows_for
 from aurora.errors import AuroraError
 from aurora.network.checks import Check
 from aurora.network.network import Box, Network, Port

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from aurora.algebra.box.moving import Chain, Link, arrange_chain
-from aurora.engine.combined import Combined
 from aurora.engine.controls import Controls, Rewrites
-from aurora.engine.plan import Entry, Plan, Stage
+from aurora.engine.plan.combined import Combined
+from aurora.engine.plan.plan import Entry, Plan, Stage
 from aurora.engine.work import BoxWork, Work
 from aurora.network.network import Box, Port
 

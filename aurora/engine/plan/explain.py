@@ -1,7 +1,7 @@
 """What a network is and how it would run, as text."""
 
-from aurora.engine.buckets import EVENLY, Evenly
-from aurora.engine.plan import Entry, Plan
+from aurora.engine.plan.buckets import EVENLY, Evenly
+from aurora.engine.plan.plan import Entry, Plan
 from aurora.network.network import Box, Network
 from aurora.network.points import Point
 

@@ -2,7 +2,7 @@
 
 from aurora.algebra.box.needs import Needs, merge
 from aurora.algebra.tuples.types import quoted
-from aurora.engine.projection import find_needs
+from aurora.engine.plan.projection import find_needs
 from aurora.network.boxes import with_references
 from aurora.network.network import Box, Network, Port
 
