@@ -9,7 +9,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.text_files import TextFiles
 from aurora.engine.sources.files.unpack import is_packed
-from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
+from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
 from aurora.engine.sources.text.hints import hints, unreadable
 from aurora.engine.sources.text.lines import Style, check_flat, cut_lines
@@ -124,7 +124,7 @@ class LineFiles:
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         for _ in range(2):
             reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
-            if moved(cursor, reached):
+            if has_moved(cursor, reached):
                 return reached
             if not self._files.look():
                 break
@@ -151,7 +151,7 @@ class LineFiles:
             if len(found.ends):
                 if first:
                     place = cursor["byte"], cursor["line"]
-                    noticed(
+                    add_notice(
                         cursor,
                         hints(
                             text,
@@ -186,7 +186,7 @@ class LineFiles:
                 f"the old file after line {cursor['line']} were not read"
             )
             cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)
-            noticed(cursor, notice)
+            add_notice(cursor, notice)
             self._texts.forget_heads()
             self._seen.clear()
         cursor["inode"] = inode
@@ -230,7 +230,7 @@ class LineFiles:
         return lines_left(files, cursor["file"], cursor["byte"], cursor["line"])
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
-        if not moved(start, end):
+        if not has_moved(start, end):
             # What the cursor tells of files that were passed is about an earlier batch.
             return []
         share = max(1, -(-(end["row"] - start["row"]) // number))

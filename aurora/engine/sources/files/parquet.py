@@ -17,7 +17,7 @@ from aurora.engine.sources.files.parquet_piece import (
     missing_field,
     read_chunks,
 )
-from aurora.engine.sources.source import Cursor, Piece, Portion, moved
+from aurora.engine.sources.source import Cursor, Piece, Portion, has_moved
 from aurora.engine.sources.text.text import FileText, mark_before
 from aurora.errors import AuroraError
 
@@ -66,9 +66,9 @@ class ParquetFiles:
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         self._check(cursor)
         reached = self._advance(dict(cursor), rows)
-        if not moved(cursor, reached) and self._files.look():
+        if not has_moved(cursor, reached) and self._files.look():
             reached = self._advance(dict(cursor), rows)
-        return reached if moved(cursor, reached) else cursor
+        return reached if has_moved(cursor, reached) else cursor
 
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
         files = self._files.known()
@@ -108,7 +108,7 @@ class ParquetFiles:
         return max(sum(known) + round(others) - int(cursor["offset"]), 0)
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
-        if not moved(start, end):
+        if not has_moved(start, end):
             # What the cursor tells of files that were passed is about an earlier batch.
             return []
         share = max(1, -(-(end["row"] - start["row"]) // number))

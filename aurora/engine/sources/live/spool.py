@@ -15,7 +15,7 @@ import numpy as np
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.sources.live.arrivals import Marker, read_marks, remove_marks, stamp
-from aurora.engine.sources.source import NOTICE, Cursor, Piece, moved, noticed
+from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.hints import hints
 from aurora.engine.sources.text.lines import Form, Style, cut_lines, read_head
 from aurora.engine.sources.text.record_ends import scan
@@ -157,7 +157,7 @@ class SpooledLines:
         # Asked for before the lines are looked at: what came before it is there by now.
         broken = self._broken()
         reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
-        if moved(cursor, reached):
+        if has_moved(cursor, reached):
             return reached
         if broken is not None:
             raise AuroraError(broken)
@@ -179,7 +179,7 @@ class SpooledLines:
             if len(found.ends):
                 if first:
                     place = cursor["byte"], cursor["line"]
-                    noticed(cursor, hints(self._text, form, *place, self.schema, ended))
+                    add_notice(cursor, hints(self._text, form, *place, self.schema, ended))
                 first = False
                 cursor["byte"] = int(found.ends[-1])
                 cursor["line"] += int(found.lines[-1])
