@@ -14,9 +14,9 @@ from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
-from aurora.engine.buckets import split
 from aurora.engine.drops import SHED, TO, Drop, drop_tuples, find_drops
-from aurora.engine.plan import Entry, Plan
+from aurora.engine.plan.buckets import split
+from aurora.engine.plan.plan import Entry, Plan
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from aurora.adapt.deferral import Split
 from aurora.engine.advice import Adviser
 from aurora.engine.drops import Drop
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import Result, Stop, start_run

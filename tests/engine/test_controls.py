@@ -11,8 +11,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from aurora import Controls, Memory, Network, Settings, Source, run, start
 from aurora.engine.controls import ControlNotes
 from aurora.engine.pacing import FIRST
-from aurora.engine.plan import plan_network
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.spark.source import Admission, Stopwatch, TrainReader
 from aurora.engine.wagons import Job
 
@@ -31,7 +31,7 @@ def sums() -> Network:
 
 def admission(source: Source, rows: int = 10, **more: Any) -> Admission:
     job = Job(plan_network(sums()), 1, {}, "")
-    return Admission(Parcel(job), {"rows": source}, rows, 1, False, 1, **more)
+    return Admission(LazyPickle(job), {"rows": source}, rows, 1, False, 1, **more)
 
 
 def test_controls_are_plain_json_and_forget_what_they_do_not_know() -> None:
@@ -78,7 +78,7 @@ def test_the_first_batch_is_made_even_if_there_is_nothing() -> None:
 def test_the_source_answers_when_the_batch_before_is_done(tmp_path: Path) -> None:
     notes = ControlNotes(str(tmp_path))
     notes.order(1, Controls(paused=True))
-    reader = TrainReader(Parcel(admission(Memory.of(SCHEMA, ROWS), notes=str(tmp_path))))
+    reader = TrainReader(LazyPickle(admission(Memory.of(SCHEMA, ROWS), notes=str(tmp_path))))
     begun = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert begun["batch"] == 1 and notes.last_answer() == (-1, 0)
     assert reader.latestOffset(begun, ReadAllAvailable()) is begun and notes.last_answer() == (1, 1)

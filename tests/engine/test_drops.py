@@ -10,7 +10,7 @@ from aurora.algebra.tuples.train import Train
 from aurora.engine.controls import Controls
 from aurora.engine.drops import SHED, WHOLE, Drop, drop_tuples
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 
 SCHEMA = Schema.parse("Sid int, Time int")
 NETWORK = """

@@ -7,14 +7,14 @@ import pyarrow.parquet
 import pytest
 
 from aurora import Memory, Schema
-from aurora.engine.sources.cut import Cut, CutSource
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.lines import Style
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
+from aurora.engine.sources.files.sqlite import SqliteTable
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.paced import PacedSource
-from aurora.engine.sources.parquet import ParquetFiles
 from aurora.engine.sources.source import Source, rows_waiting
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
-from aurora.engine.sources.sqlite import SqliteTable
+from aurora.engine.sources.text.lines import Style
+from aurora.engine.sources.train_lengths import Cut, CutSource
 
 SCHEMA = Schema.parse("a int")
 

@@ -25,12 +25,12 @@ __all__ = [
     "SkippingPiece",
     "Source",
     "Wanted",
+    "add_notice",
     "can_shed",
     "can_skip",
     "catch_up",
     "forget_before",
-    "moved",
-    "noticed",
+    "has_moved",
     "notices",
     "paths_read",
     "rows_waiting",
@@ -215,13 +215,13 @@ def can_skip(source: Source) -> bool:
     return bool(getattr(source, "skips", False))
 
 
-def moved(before: Cursor, after: Cursor) -> bool:
+def has_moved(before: Cursor, after: Cursor) -> bool:
     """Whether two cursors are different places; what was noticed on the way is left out."""
     keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form", "passed"}
     return any(before.get(key, 0) != after.get(key, 0) for key in keys)
 
 
-def noticed(cursor: Cursor, notice: str) -> None:
+def add_notice(cursor: Cursor, notice: str) -> None:
     """Adds a sentence for the user to a cursor."""
     if notice:
         cursor[NOTICE] = f"{cursor[NOTICE]}; {notice}" if NOTICE in cursor else notice

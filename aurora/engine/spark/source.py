@@ -18,7 +18,7 @@ from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import RECENT, Trip, train_length
 from aurora.engine.spark.garbage import set_loaded_aside
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Admission:
     checkpoint of its sources, and `tended` are its folder and the lock of the one who feeds them.
     """
 
-    job: "Parcel[Job]"
+    job: "LazyPickle[Job]"
     sources: "dict[str, Source]"
     rows: int
     pieces: int
@@ -62,7 +62,7 @@ class Admission:
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
-        return Admission(Parcel(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
+        return Admission(LazyPickle(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
 
     @property
     def live(self) -> bool:
@@ -244,7 +244,7 @@ class TrainSource(DataSource):
 
 
 class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, admission: "Parcel[Admission]") -> None:
+    def __init__(self, admission: "LazyPickle[Admission]") -> None:
         self._admission = admission
         self._watch = Stopwatch()
         self._answered = -1
@@ -298,7 +298,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
-        from aurora.engine.buckets import labels
+        from aurora.engine.plan.buckets import labels
         from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)
@@ -355,4 +355,4 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def pack_admission(admission: Admission) -> str:
     """The admission as an option of the Spark source."""
-    return base64.b64encode(cloudpickle.dumps(Parcel(admission))).decode()
+    return base64.b64encode(cloudpickle.dumps(LazyPickle(admission))).decode()
