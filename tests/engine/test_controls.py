@@ -8,10 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from aurora import Controls, Memory, Network, Settings, Source, run, start
+from aurora import Controls, Memory, Network, Schema, Settings, Source, run, start
 from aurora.engine.controls import ControlNotes
 from aurora.engine.pacing import FIRST
 from aurora.engine.plan.plan import plan_network
+from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.spark.source import Admission, Stopwatch, TrainReader
 from aurora.engine.wagons import Job
@@ -54,6 +55,17 @@ def test_orders_and_answers(tmp_path: Path) -> None:
     assert notes.last_order() == (4, Controls(rows=2)) and notes.last_answer() == (4, 9)
     notes.begin()
     assert notes.last_order() == (0, Controls()) and notes.last_answer() == (-1, 0)
+
+
+def test_a_batch_of_wide_rows_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aurora.engine.spark.source.MOST_BYTES", 1000)
+    path = tmp_path / "rows.csv"
+    path.write_text("g,t\n" + "11111111,2\n" * 300)
+    admits = admission(LineFiles(str(path), "csv", Schema.parse(SCHEMA)), rows=200)
+    first = admits.next(admits.first(), 0)
+    second = admits.next(first, 1)
+    taken = first["inputs"]["rows"]["row"], second["inputs"]["rows"]["row"] - first["inputs"]["rows"]["row"]
+    assert all(80 < rows <= 110 for rows in taken)
 
 
 def test_the_offset_carries_the_controls_of_its_batch() -> None:

@@ -33,13 +33,16 @@ __all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "pack_admission"]
 
 SQL = "bucket int, stage int, lane int, payload binary"
 TICK = 200
+# So many bytes are read in a batch at most, about, where the sources can say how wide their rows are.
+MOST_BYTES = 1 << 29
 # How long a batch of live sources should take, in milliseconds, unless the settings say so.
 LIVE_TARGET = 1000
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most.
+    """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most;
+    fewer where they are wide.
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
@@ -178,13 +181,21 @@ class Admission:
             return min(controls.rows, self.rows)
         longest = None if controls.patient else self.longest
         target = self.target or (min(LIVE_TARGET, longest or LIVE_TARGET) if live else None)
+        most = self._find_most(start["inputs"])
         if target is None:
-            return self.rows
+            return most
         left = sum(rows or 0 for rows in start.get("waiting", {}).values())
         last = Trip(start["length"], start["rows"], took, left) if start["length"] else None
         if last is None and self.longest is None and self._history:
-            return self.rows
-        return train_length(last, target, self.rows, live, longest if live else None, recent)
+            return most
+        return train_length(last, target, most, live, longest if live else None, recent)
+
+    def _find_most(self, places: "dict[str, Cursor]") -> int:
+        """The rows of each input that fit into memory: those of all inputs advance together."""
+        from aurora.engine.sources.source import bytes_of_row
+
+        wide = sum(bytes_of_row(source, places[name]) for name, source in self.sources.items())
+        return self.rows if wide == 0 else max(min(self.rows, MOST_BYTES // wide), 1)
 
 
 def _add_trip(start: dict[str, Any], took: int | None) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
 from aurora.engine.sources.text.hints import hints, unreadable
 from aurora.engine.sources.text.lines import Style, check_flat, cut_lines
 from aurora.engine.sources.text.record_ends import NOTHING, scan
-from aurora.engine.sources.text.remaining_lines import lines_left
+from aurora.engine.sources.text.remaining_lines import line_bytes, lines_left
 from aurora.engine.sources.text.text import FileText, mark_before
 from aurora.errors import AuroraError, raise_if
 
@@ -228,6 +228,12 @@ class LineFiles:
         if any(map(is_packed, files[cursor["file"] :])):
             return None
         return lines_left(files, cursor["file"], cursor["byte"], cursor["line"])
+
+    def row_bytes(self, cursor: Cursor) -> int:
+        files = self._files.known()
+        if cursor["file"] >= len(files) or not os.path.exists(path := files[cursor["file"]]):
+            return 0
+        return line_bytes(self._texts.text(path), cursor["byte"], cursor["line"])
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         if not has_moved(start, end):

@@ -26,10 +26,11 @@ __all__ = ["ParquetFiles"]
 
 @dataclass(frozen=True)
 class _File:
-    """How many rows a file has, or why it cannot be read."""
+    """How many rows a file has, how many bytes they have together unpacked, or why it cannot be read."""
 
     rows: int
     fault: str = ""
+    bytes: int = 0
 
 
 @dataclass
@@ -107,6 +108,11 @@ class ParquetFiles:
         others = (len(files) - len(known)) * (sum(seen) / len(seen) if seen else 0)
         return max(sum(known) + round(others) - int(cursor["offset"]), 0)
 
+    def row_bytes(self, cursor: Cursor) -> int:
+        files = self._files.known()
+        file = self._file(files[cursor["file"]]) if cursor["file"] < len(files) else _File(0)
+        return file.bytes // max(file.rows, 1)
+
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         if not has_moved(start, end):
             # What the cursor tells of files that were passed is about an earlier batch.
@@ -175,4 +181,5 @@ def _look_at(path: str, schema: Schema) -> _File:
     missing = missing_field(schema, {column.name: column.type for column in own})
     if missing is not None:
         return _File(0, f"has no field {missing}; its fields are {', '.join(own.names)}")
-    return _File(metadata.num_rows)
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return _File(metadata.num_rows, bytes=sum(group.total_byte_size for group in groups))

@@ -1,15 +1,19 @@
-"""How many lines are left in files, about: from their bytes, and the bytes of the lines that were read."""
+"""How many lines are left in files, and how long they are, about: from their bytes, and those that were read."""
 
 import os
 from collections.abc import Sequence
 from itertools import islice
 
-__all__ = ["lines_in", "lines_left"]
+from aurora.engine.sources.text.text import Text
+
+__all__ = ["line_bytes", "lines_in", "lines_left"]
 
 # So many files are looked at; of more, the others are taken to be like them.
 LOOK = 500
 # What a line has before one was read.
 LINE = 100
+# So many bytes are looked at to see how long the next lines are.
+AHEAD = 1 << 20
 
 
 def lines_in(size: int, read: int, lines: int) -> int:
@@ -30,6 +34,12 @@ def lines_left(files: Sequence[str], number: int, byte: int, line: int) -> int:
     rest = [_size(path) for path in islice(files, number, number + LOOK)]
     whole = sum(rest) * (len(files) - number) / len(rest)
     return lines_in(round(whole) - byte, byte, line)
+
+
+def line_bytes(text: Text, byte: int, line: int) -> int:
+    """Those of a line behind a place: as in what comes next, or as in what was read, whichever is more."""
+    ahead = text.read(byte, byte + AHEAD)
+    return max(len(ahead) // max(ahead.count(b"\n"), 1), byte // line if line else 0)
 
 
 def _size(path: str) -> int:
