@@ -6,7 +6,7 @@ import pytest
 
 from aurora import from_text
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
-from aurora.adapt.flows import find_flows, find_row_cost, find_topmost
+from aurora.adapt.flows import find_behind, find_flows, find_row_cost, find_topmost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Cut, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
@@ -160,6 +160,56 @@ def test_what_counts_in_all_later_answers_is_never_left_out(box: str) -> None:
     )
     cuts = find_cuts(network, find_flows(network, figures, ends(network)), graphs(network))
     assert {cut.place for cut in cuts} == {"kinds.rest"}
+
+
+@pytest.mark.parametrize(("how", "places"), [("key: {a: [k]}", set()), ("", set()), ("stateless: true", {"r"})])
+def test_nothing_is_left_out_that_a_kernel_with_state_may_remember(how: str, places: set[str]) -> None:
+    box = f"own: {{user: 'tests.engine.chains:even', inputs: {{a: r}}, outputs: {{'1': 'v int'}}, {how}}}"
+    network = make_network(
+        f'network: own\ninputs: {{r: {{schema: "k int, v int"}}}}\nboxes:\n  {box}\n'
+        "outputs:\n  own: {from: own, qos: {delivered: [[100, 1], [0, 0]]}}"
+    )
+    figures = Figures(
+        {"own": BoxFigures(8e-6, {"1": 1.0}, 1e5)}, {"r": InputFigures(1e5, 2e-6, live=True)}, per_row=1e-6
+    )
+    cuts = find_cuts(network, find_flows(network, figures, ends(network)), graphs(network))
+    assert {cut.place for cut in cuts} == places
+
+
+CLOCKED = """
+network: clocked
+inputs:
+  events: {schema: "Time int, Kind int"}
+  bids: {schema: "Time int, Price int"}
+boxes:
+  cheap: {filter: ["Kind = 1"], from: events}
+  most: {aggregate: {N: "count(*)"}, from: bids, size: 10, align: true, order: {on: Time, clock: CLOCK}}
+outputs:
+  cheap: {from: cheap, qos: {delivered: [[100, 1], [0, 0]]}}
+  most: {from: mostQOS}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clock", "qos", "places"),
+    [
+        ("stream", "", {"events"}),
+        ("stream", ", qos: {delivered: [[100, 1], [0, 0]]}", {"events", "bids"}),
+        # What closes the windows of an output without a graph stays whole; others may read less of it.
+        ("events", "", {"events to cheap"}),
+        ("cheap", "", set()),
+        ("cheap", ", qos: {delivered: [[100, 1], [0, 0]]}", {"events", "bids"}),
+    ],
+)
+def test_a_stream_leads_to_where_its_clock_is_followed(clock: str, qos: str, places: set[str]) -> None:
+    network = make_network(CLOCKED.replace("CLOCK", clock).replace("QOS", qos))
+    inputs = {name: InputFigures(1e5, 1e-6, 0, 0.0, True) for name in network.inputs}
+    boxes = {name: BoxFigures(1e-6, {"1": 0.5}, 1e5) for name in network.boxes}
+    flows = find_flows(network, Figures(boxes, inputs, per_row=1e-6), ends(network))
+    cuts = find_cuts(network, flows, graphs(network))
+    assert {cut.place for cut in cuts} == places
+    behind = {"events": {"cheap", "most"}, "cheap": {"cheap", "most"}}.get(clock, {"cheap"})
+    assert find_behind(network, ends(network), Port("events")) == behind
 
 
 VALUES = Graph(((0.0, 0.0), (40.0, 0.0), (41.0, 1.0), (100.0, 1.0)))
