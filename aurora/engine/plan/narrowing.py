@@ -1,5 +1,7 @@
 """Projections where tuples go into a state: fields that nobody behind looks at do not travel, and are not kept."""
 
+from dataclasses import replace
+
 from aurora.algebra.box.needs import Needs, merge
 from aurora.algebra.tuples.types import quoted
 from aurora.engine.plan.projection import find_needs
@@ -68,4 +70,6 @@ def _outputs(box: Box) -> list[Port]:
 
 def _add_map(network: Network, port: Port, fields: list[str]) -> Port:
     name = f"{port.box}:{port.port or 'fields'}"
-    return network.add(name, {"map": {field: quoted(field) for field in fields}, "from": str(port)}).port
+    made = network.add(name, {"map": {field: quoted(field) for field in fields}, "from": str(port)}).port
+    network.boxes[name] = replace(network.boxes[name], narrows=port)
+    return made

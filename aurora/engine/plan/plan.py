@@ -9,6 +9,7 @@ from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.steps import find_steps
+from aurora.engine.drops import TO
 from aurora.engine.plan.buckets import EVENLY, Evenly
 from aurora.engine.plan.fingerprint import describe
 from aurora.engine.plan.tables import Table, rows_for
@@ -64,12 +65,21 @@ class Plan:
     depths: dict[Port, int]
     # Boxes that are done in two steps: the first has a name of its own, behind which stands that of the box.
     steps: dict[str, str] = field(default_factory=dict)
+    # Streams with fewer fields, each with the stream of the written network that has the same tuples.
+    narrowed: dict[Port, Port] = field(default_factory=dict)
+    # Chains that are carried out as one box: by its name that of the box which is the first in the written network.
+    first: dict[str, str] = field(default_factory=dict)
     # What the tuples of an input must satisfy, for those inputs that have checks.
     checks: dict[str, tuple[Check, ...]] = field(default_factory=dict)
 
     def is_merge(self, box: Box) -> bool:
         """Whether it is the second step of a box, which puts together what the first found in every bucket."""
         return box.name in self.steps.values()
+
+    def arc(self, port: Port, box: Box) -> str:
+        """The arc on which a box takes a stream, as it is called in the written network."""
+        reader = self.steps.get(box.name, self.first.get(box.name, box.name))
+        return f"{self.narrowed.get(port, port)}{TO}{reader}"
 
     def forgets(self, stage: Stage) -> bool:
         """Whether nothing is kept in a stage from one batch to the next: no state, and no clock."""
@@ -410,5 +420,12 @@ def _finished(network: Network, placing: _Placing, wanted: dict[str, Port]) -> P
         schemas,
         depths,
         placing.steps,
+        {
+            Port(box.name, port): box.narrows
+            for box in placing.boxes
+            if box.narrows is not None
+            for port in box.operator.outputs
+        },
+        {},
         {name: entry.checks for name, entry in network.inputs.items() if entry.checks},
     )

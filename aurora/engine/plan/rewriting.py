@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from aurora.algebra.box.moving import Chain, Link, arrange_chain
 from aurora.engine.controls import Controls, Rewrites
+from aurora.engine.drops import TO
 from aurora.engine.plan.combined import Combined
 from aurora.engine.plan.plan import Entry, Plan, Stage
 from aurora.engine.work import BoxWork, Work
@@ -43,10 +44,14 @@ def rewrite_plan(plan: Plan, rewrites: Rewrites, looked_at: Iterable[str] = ()) 
 
 
 def is_pinned(chain: Chain, streams: Iterable[str]) -> bool:
-    """Whether one of the streams, or of the boxes, is not there where the chain is carried out as one."""
+    """Whether one of the streams or arcs is not there where the chain is carried out as one.
+
+    The arc to its first box is: what is left out there is left out in front of the whole chain.
+    """
     ports = {str(Port(link.name, port)) for link in chain.links for port in link.operator.outputs}
-    names = {link.name for link in chain.links}
-    return bool((ports - {str(Port(chain.last.name, chain.last.port))} | names).intersection(streams))
+    inside = ports - {str(Port(chain.last.name, chain.last.port))}
+    behind = set(chain.names[1:])
+    return any(stream.partition(TO)[2] in behind if TO in stream else stream in inside for stream in streams)
 
 
 def restore_work(work: Work, chains: Iterable[Chain], controls: Controls) -> Work:
@@ -71,14 +76,16 @@ def restore_work(work: Work, chains: Iterable[Chain], controls: Controls) -> Wor
 def _rewritten(plan: Plan, rewrites: Rewrites, looked_at: Collection[str]) -> Plan:
     orders = {frozenset(order): order for order in rewrites}
     stages = []
+    first: dict[str, str] = {}
     for stage in plan.stages:
         for chain in _chains(plan, stage):
             order = None if is_pinned(chain, looked_at) else orders.get(frozenset(chain.names))
             arranged = None if order is None else arrange_chain(chain, order)
             if arranged is not None:
+                first[chain.last.name] = chain.names[0]
                 stage = _with_combined(plan, stage, chain, Combined(arranged, chain.last.port))
         stages.append(stage)
-    return replace(plan, stages=tuple(stages))
+    return replace(plan, stages=tuple(stages), first=first)
 
 
 def _with_combined(plan: Plan, stage: Stage, chain: Chain, operator: Combined) -> Stage:
