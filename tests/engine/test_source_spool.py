@@ -146,6 +146,23 @@ def test_nobody_listens(tmp_path: Path) -> None:
         receiver.connect()
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="this system sets no times for it")
+def test_a_sender_whose_machine_disappears_is_noticed_within_a_minute(tmp_path: Path) -> None:
+    waits = threading.Event()
+    sender = Sender(lambda connection: waits.wait())
+    receiver = TcpReceiver("127.0.0.1", sender.port, SpoolWriter(tmp_path / "spool"))
+    receiver.connect()
+    connection = receiver._socket
+    assert connection is not None and connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    told = [
+        connection.getsockopt(socket.IPPROTO_TCP, option)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    ]
+    assert told[0] + told[1] * told[2] == 60
+    waits.set()
+    receiver.join()
+
+
 JSON = b'{"g":1,"v":10}\n{"g":2,"v":20}\n{"g":3,"v":30}\n{"g":4,"v":40}'
 
 
