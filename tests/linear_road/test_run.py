@@ -316,6 +316,14 @@ def test_the_command_names_the_file_of_rejects(
     assert f"100 tuples in 2.0 s (50/s), {where}; {tmp_path / 'output.csv'}\n" in done.output
 
 
+def test_a_run_that_could_read_no_tuple_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = RunReport("fast", 1, 0, 0, 2.0, 1.0, 3, True, 2, 0.0, {})
+    monkeypatch.setattr("aurora.linear_road.run.run_benchmark", lambda *_, **__: report)
+    done = CliRunner().invoke(app, command(tmp_path, tmp_path))
+    assert isinstance(done.exception, AuroraError)
+    assert str(done.exception).startswith("no row of input traffic could be read: ")
+
+
 def test_a_home_is_for_the_network_of_boxes(road: Path, tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match="--home is for the network of boxes"):
         run_benchmark(road, tmp_path / "out", fused=True, home=tmp_path / "home")
