@@ -85,6 +85,7 @@ STEPS = [
     (PartSink, "stage"),
     (PartSink, "take"),
     (PartSink, "sync"),
+    (PartSink, "publish"),
     (RejectsSink, "deliver"),
     (Ledger, "deliver"),
     (os, "replace"),
