@@ -4,6 +4,7 @@ For the same reason these modules import what they work with inside their functi
 """
 
 import ast
+import errno
 import inspect
 import sys
 from functools import cache
@@ -46,6 +47,12 @@ LINEAR_ROAD = {
 NEXMARK = {
     name: f"aurora.cli.nexmark_{name}:{name}" for name in ("generate", "serve", "run", "network", "compare")
 }
+# What a path or a disk can be guilty of.
+PLACES = (
+    errno.EACCES, errno.EDQUOT, errno.EIO, errno.EISDIR, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
+    errno.EROFS,
+)  # fmt: skip
+AGAIN = "give the same command again"
 
 
 class Interrupted(Exception):
@@ -61,6 +68,13 @@ def call() -> int:
         return close_output()
     except AuroraError as fault:
         tell_fault(str(fault))
+        return 1
+    except OSError as fault:
+        # Of what is wrong with a path or a disk, any other is a mistake of ours.
+        if fault.errno not in PLACES:
+            raise
+        where = "" if fault.filename is None else f"{fault.filename}: "
+        tell_fault(f"{where}{fault.strerror}; name another path, or fix the cause and {AGAIN}")
         return 1
     except Misused as fault:
         print(tell_misuse(fault), file=sys.stderr)

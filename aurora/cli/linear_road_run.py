@@ -9,6 +9,7 @@ import typer
 
 from aurora.cli.bars import open_bar, result_console
 from aurora.cli.interrupts import stoppable
+from aurora.cli.summary import check_read
 from aurora.cli.telling import tell
 
 if TYPE_CHECKING:
@@ -132,3 +133,4 @@ def run(
     if not report.ended:
         tell("stopped before the end; the same command goes on from here", "stopped")
         raise typer.Exit(stop.status if stop.is_set() else 1)
+    check_read(["traffic"] if report.rejected and not report.tuples else [])

@@ -10,7 +10,6 @@ from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.telling import tell
 from aurora.engine.settings import Settings
-from aurora.errors import AuroraError
 
 __all__ = ["NetworkFile", "check", "run_network"]
 
@@ -138,7 +137,7 @@ def run_network(
                  --sink alarms=postgres:127.0.0.1:5432/db/alarms
     """
     from aurora.cli.progress import RunWatch
-    from aurora.cli.summary import nothing_was_read, summarise, tell_stopped
+    from aurora.cli.summary import check_read, summarise, tell_stopped
     from aurora.engine.outages import stop_waiting_at
     from aurora.engine.sinks.sink import Interrupted
     from aurora.history.running import start
@@ -180,5 +179,4 @@ def run_network(
         if not result.ended:
             tell_stopped(result, fresh)
             raise typer.Exit(stop.status if stop.is_set() else 0)
-        if nothing_was_read(result):
-            raise AuroraError("no row could be read: check the schema of the input, and what the file holds")
+        check_read(result.totals.unread)

@@ -7,6 +7,7 @@ import typer
 
 from aurora.cli.bars import open_bar
 from aurora.cli.interrupts import stoppable
+from aurora.cli.summary import check_read
 from aurora.cli.telling import tell
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def run(
     if not measured.report.ended:
         tell("stopped before the end; the same command goes on from here", "stopped")
         raise typer.Exit(stop.status if stop.is_set() else 1)
+    check_read(measured.unread)
     if measured.report.agrees is False:
         raise typer.Exit(1)
 

@@ -1,15 +1,16 @@
 """What a run did, on stderr: rows read and by output, what the boxes left out, and what could not be read."""
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from aurora.cli.telling import tell, warn
+from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
     from aurora.engine.spark_run import Result
 
-__all__ = ["count", "nothing_was_read", "summarise", "tell_left_out", "tell_stopped"]
+__all__ = ["check_read", "count", "summarise", "tell_left_out", "tell_stopped"]
 
 # Names longer than what is left of a line beside a number of rows are cut in their middle.
 NUMBER = 20
@@ -69,10 +70,13 @@ def tell_stopped(result: "Result", fresh: bool) -> None:
     tell(text, "stopped", goes_on=result.goes_on, waiting=result.waiting)
 
 
-def nothing_was_read(result: "Result") -> bool:
-    """Whether every row was rejected."""
-    # A file that cannot be read at all is one reject, and no row.
-    return result.totals.rejected > 0 and result.totals.rejected >= result.totals.read
+def check_read(unread: Sequence[str]) -> None:
+    """Raises a fault if there are inputs of which every row was rejected."""
+    if unread:
+        inputs = "input" if len(unread) == 1 else "inputs"
+        raise AuroraError(
+            f"no row of {inputs} {', '.join(unread)} could be read: check the schema, and what the file holds"
+        )
 
 
 def count(number: int, one: str, many: str) -> str:

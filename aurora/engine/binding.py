@@ -24,7 +24,7 @@ from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
 from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.engine.sources.live.receivers import Feed
-from aurora.engine.sources.source import Source
+from aurora.engine.sources.source import Source, check_reached
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
 from aurora.engine.statistics import BatchReport
@@ -266,7 +266,12 @@ def open_streams(
         checkpoint.open(fresh=True)
         streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
         owner = identity(plan, tables, streams, sinks)
-    return streams, receivers, checkpoint.claim(owner)
+    noted = checkpoint.claim(owner)
+    for name, source in streams.items():
+        if noted is not None and name in noted.places:
+            # Before anything more is received, which would hide what is gone.
+            check_reached(source, noted.places[name])
+    return streams, receivers, noted
 
 
 def _open_all(

@@ -29,6 +29,7 @@ from aurora.errors import AuroraError
 __all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
 
 OWNER = "network"
+NOTE = "committed.json"
 # How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
 LAYOUT = 3
 # While it is there, the folder is being emptied: nothing else in it counts any more.
@@ -44,7 +45,7 @@ RECEIVED = (".spool", ".mqtt", ".opened")
 OURS = (
     OWNER,
     MOVED,
-    "committed.json",
+    NOTE,
     "buckets",
     "controls.json",
     "controls.seen",
@@ -54,6 +55,8 @@ OURS = (
     "ready",
     "stored",
 )
+# What a run that has ended is known by: its note, whose it is, and where its sources began and ended.
+TELLING = (OWNER, NOTE, "sources")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Checkpoint:
 
     @property
     def note(self) -> Path:
-        return self.folder / "committed.json"
+        return self.folder / NOTE
 
     @property
     def spark(self) -> Path:
@@ -121,7 +124,9 @@ class Checkpoint:
         with _told(self.folder):
             self._check_owner(owner)
             noted = Totals.load(self.note)
-            settle_spark(self.spark, None if noted is None else noted.batch)
+            if noted is None or not noted.end:
+                # Nobody goes on with Spark's part behind the end, and a run that was killed may have removed it.
+                settle_spark(self.spark, None if noted is None else noted.batch)
             if not (self.folder / OWNER).exists():
                 write_whole(self.folder / OWNER, json.dumps(owner, indent=1))
         return noted
@@ -182,8 +187,14 @@ class Checkpoint:
         _remove(mark)
 
     def close(self, ended: bool) -> None:
-        """Behind a run: what nobody will go on from is removed."""
+        """Behind a run: what nobody will go on from is removed.
+
+        What tells the next run that this one has ended goes last: sinks that only append would get all rows again.
+        """
         if ended and not self.kept:
+            for entry in sorted(self.folder.iterdir()):
+                if _is_ours(entry.name) and entry.name not in TELLING:
+                    _remove(entry)
             self.discard()
 
     def leave(self) -> None:

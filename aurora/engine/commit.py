@@ -78,6 +78,8 @@ class Commits:
         reads = [json.loads(payload) for payload in by_lane.get(Lane.READS, [])]
         for count in counts:
             totals.add(count)
+        for read in reads:
+            totals.accepted[read["input"]] += read["rows"]
         totals.rows.update(rows)
         totals.rejected += rejected
         totals.batch = batch
@@ -132,6 +134,8 @@ class Commits:
         refused: list[Train] = []
         for name, train in unload_trains(self._plan, by_lane, refused):
             rows[name] = len(train)
+            if name == REJECTS_SINK:
+                totals.unreadable.update(train.rows["source"].to_pylist())
             arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
                 with _told(name, sink):

@@ -14,7 +14,7 @@ from aurora.errors import AuroraError
 
 __all__ = ["SUMS", "Totals"]
 
-SUMS = ("rows", "taken", "given", "nanoseconds")
+SUMS = ("rows", "taken", "given", "nanoseconds", "accepted", "unreadable")
 
 
 @dataclass
@@ -23,7 +23,8 @@ class Totals:
 
     `notes` are those of the sinks, `places` the cursors that the inputs have reached, `inputs` what their files
     looked like when the run began, `rejects` the file where bad rows are, `behind` an arrival number larger than all
-    so far.
+    so far. `accepted` are the rows of each input that could be read, `unreadable` those that could not, which are a
+    single one for a file that is none of its kind.
     """
 
     batch: int = -1
@@ -33,6 +34,8 @@ class Totals:
     taken: Counter[str] = field(default_factory=Counter)
     given: Counter[str] = field(default_factory=Counter)
     nanoseconds: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
     discarded: dict[str, Counter[str]] = field(default_factory=dict)
     notes: dict[str, Note] = field(default_factory=dict)
     places: dict[str, Cursor] = field(default_factory=dict)
@@ -44,6 +47,11 @@ class Totals:
     def read(self) -> int:
         """Rows read from all inputs, including rejected ones."""
         return sum(place["row"] for place in self.places.values())
+
+    @property
+    def unread(self) -> list[str]:
+        """Inputs of which there were rows, and not one could be read."""
+        return sorted(name for name in self.unreadable if name in self.places and not self.accepted[name])
 
     @classmethod
     def load(cls, path: Path) -> "Totals | None":

@@ -1,6 +1,5 @@
 """The folder of a run: whose it is, what lies there, and that nobody else writes to it meanwhile."""
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import Any
 
 from aurora.engine.locks import Locks, lock_beside
 from aurora.errors import AuroraError
+from aurora.linear_road.notes import read_note, write_note
 
 __all__ = ["RunFolder"]
 
@@ -67,15 +67,14 @@ class RunFolder:
         Whether the run begins anew. The folder must be locked.
         """
         note = self.hidden("meant.json")
-        if note.exists() and not fresh and json.loads(note.read_text()) != meant:
-            raise AuroraError(
-                f"{self.out} holds an unfinished run of other data or settings; start over with --fresh"
-            )
+        if note.exists() and not fresh and (found := read_note(note)) != meant:
+            what = f"whose {note.name} cannot be read" if found is None else "of other data or settings"
+            raise AuroraError(f"{self.out} holds an unfinished run {what}; start over with --fresh")
         anew = fresh or not note.exists()
         if anew:
             self.clear()
         note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps(meant))
+        write_note(note, meant)
         return anew
 
     @contextmanager

@@ -1,11 +1,11 @@
 """The data of ratings and comparisons: the heaviest minutes of the three hours, one expressway, with its history."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from aurora.engine.spark.session import LIGHT_JAVA, spark_session
 from aurora.linear_road.history_generator import make_history
+from aurora.linear_road.notes import read_note, write_note
 from aurora.linear_road.simulator import Settings, simulate, spread
 
 __all__ = ["HOURS", "hardware", "peak_data"]
@@ -24,7 +24,7 @@ def peak_data(
     """The last `minutes` of the three hours, made in `folder` unless they are there already."""
     note = folder / "peak.json"
     meant = {"minutes": minutes, "seed": seed, "queries": queries}
-    if note.exists() and json.loads(note.read_text()) == meant:
+    if read_note(note) == meant:
         return folder
     note.unlink(missing_ok=True)
     tell(f"simulating three hours of one expressway, keeping the last {minutes} minutes")
@@ -33,7 +33,7 @@ def peak_data(
     simulate(settings, folder, spread(spark_session("linear road", settings=LIGHT_JAVA).sparkContext))
     tell("making ten weeks of history")
     make_history(None, folder, 1, seed)
-    note.write_text(json.dumps(meant))
+    write_note(note, meant)
     return folder
 
 

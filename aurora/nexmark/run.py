@@ -64,6 +64,8 @@ class Measured:
     pace: Pace
     # What the check says, in words; empty without one.
     verdict: str = ""
+    # Inputs of which no row could be read.
+    unread: tuple[str, ...] = ()
 
 
 def run_query(
@@ -125,7 +127,7 @@ def run_query(
     curve = record.curve() if ideal is None else record.curve(ideal.record, (pace.began or 0) - ideal.began)
     report = _report(query, rules, folder, result, record, curve, pace, master)
     report.write(out / "report.json")
-    measured = Measured(report, record, curve, pace)
+    measured = Measured(report, record, curve, pace, unread=tuple(result.totals.unread))
     return _checked(measured, data, out, rules) if check and result.ended else measured
 
 

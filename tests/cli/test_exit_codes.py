@@ -22,6 +22,11 @@ ENDS = [
     (0, ["--help"], ""),
     (1, ["check", "nothing.yaml"], "error: cannot read network nothing.yaml: No such file or directory\n"),
     (1, ["status", "nowhere"], "error: "),
+    (
+        1,
+        ["nexmark", "network", "q13", "--tables", "/dev/null/x"],
+        "error: /dev/null/x: Not a directory; name another path, or fix the cause and give the same command again\n",
+    ),
     (2, ["fly"], "error: No such command 'fly'; see aurora --help\n"),
     (2, ["check"], "error: Missing argument 'NETWORK'; see aurora check --help\n"),
     (2, ["check", "--fast", BORDER], "error: No such option: --fast"),

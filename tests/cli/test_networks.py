@@ -190,13 +190,13 @@ def test_rejects_are_told_with_their_file(aurora, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("no_spark")
 def test_a_run_that_could_read_no_row_has_failed(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    ended = _ended(
-        aurora, monkeypatch, Result(Totals(batch=0, end=True, rejected=3, rejects="r.csv"), 1.0, True)
-    )
+    totals = Totals(batch=0, end=True, rejected=3, rejects="r.csv", unreadable=Counter(reports=3))
+    totals.places = {"reports": {"row": 3}}
+    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True))
     assert ended.status == 1
     assert ended.err.splitlines()[-2:] == [
         "3 rows could not be read: see r.csv",
-        "error: no row could be read: check the schema of the input, and what the file holds",
+        "error: no row of input reports could be read: check the schema, and what the file holds",
     ]
 
 
@@ -238,6 +238,7 @@ def test_a_quiet_run_tells_what_went_wrong(aurora, monkeypatch: pytest.MonkeyPat
 def test_a_run_told_in_json(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     totals = Totals(batch=0, end=True, rejected=9, rows=Counter(alarms=1), rejects="r.csv")
     totals.discarded, totals.places = {"crowd": Counter({"out of order": 1})}, {"reports": {"row": 9}}
+    totals.unreadable = Counter(reports=9)
     told = _ended(aurora, monkeypatch, Result(totals, 1.0, True), "--log", "json").err.splitlines()
     found = [json.loads(line) for line in told]
     assert [(each["level"], each["event"]) for each in found] == [

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from aurora import AuroraError, Network, Settings, from_text
+from aurora.algebra.tuples.train import Ints
 from aurora.engine import checkpoint as module
 from aurora.engine.binding import Bound
 from aurora.engine.checkpoint import Checkpoint
+from aurora.engine.sinks.sink import Note
 from aurora.engine.spark.leftovers import settle_spark
 from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
 
@@ -80,6 +83,55 @@ def test_a_finished_run_killed_at_every_step_of_its_removal(desk: Path, grown: b
         assert sorted(os.listdir(desk)) == ["far.csv", "r.csv"]
         step += 1
     assert step > 7
+
+
+class Topic:
+    """Like a topic: what a run that is over has written stays there."""
+
+    place = None
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    def open(self, note: Note) -> Note:
+        return note or 0
+
+    def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
+        self.rows += rows["Sid"].to_pylist()
+        return note + len(rows)
+
+    def sync(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
+def test_a_run_killed_while_it_removes_its_checkpoint_has_ended(desk: Path) -> None:
+    """Nothing comes twice where nothing can be taken back, as long as a note tells of the end."""
+    step, told = 0, True
+    checkpoint = desk / ".near.csv.checkpoint"
+    while told:
+        topic = Topic()
+        sinks: dict[str, Any] = {"far": topic, "near": "csv:near.csv"}
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+            killed_at(patch, step)
+            run_here(base(), {"r": "csv:r.csv"}, sinks)
+        told = not (checkpoint / "discarded").exists()
+        if told:
+            with Bound.of(base(), {"r": "csv:r.csv"}, sinks, Settings(partitions=1)) as bound:
+                assert bound.done and bound.already_done().rows["far"] == 2
+            assert topic.rows == [1, 3] and sorted(os.listdir(desk)) == ["near.csv", "r.csv"]
+        step += 1
+    # What is left to remove behind the point of no return.
+    assert step > 2 and sorted(os.listdir(checkpoint)) == [
+        "committed.json",
+        "discarded",
+        "network",
+        "sources",
+    ]
+    run_here(base(), {"r": "csv:r.csv"}, {"near": "csv:near.csv"}, Settings(fresh=True))
+    assert sorted(os.listdir(desk)) == ["near.csv", "r.csv"]
 
 
 def test_a_fresh_start_killed_at_every_step_of_its_removal(desk: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from aurora import AuroraError, Settings
+from aurora import AuroraError, Settings, from_text
 from aurora.engine import durable
 from aurora.engine.binding import Bound
 from aurora.engine.sinks.parts import PartSink
@@ -85,6 +85,7 @@ STEPS = [
     (PartSink, "stage"),
     (PartSink, "take"),
     (PartSink, "sync"),
+    (PartSink, "publish"),
     (RejectsSink, "deliver"),
     (Ledger, "deliver"),
     (os, "replace"),
@@ -223,6 +224,32 @@ def test_every_row_rejected_can_be_told(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("1,1,1\na,1,1\nb,2,2\n")
     totals = run_here(base(), {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"})
     assert (totals.read, totals.rejected, totals.rejects) == (3, 2, str(tmp_path / "rejects.csv"))
+
+
+TWO = """
+network: two
+inputs:
+  r: {schema: "Sid int, Time int, Pos int"}
+  s: {schema: "Sid int, Time int, Pos int"}
+  t: {schema: "Sid int, Time int, Pos int"}
+boxes:
+  all: {union: [r, s, t]}
+outputs:
+  far: {from: all}
+"""
+
+
+def test_an_input_that_was_rejected_as_a_whole_is_told_beside_good_ones(tmp_path: Path) -> None:
+    """Not one without rows, and not one of which some were good, in whatever batch."""
+    rows = {"r": "1,1,1\na,1,1\nb,2,2\n", "s": "a,1,1\nb,2,2\nc,3,3\n", "t": ""}
+    for name, text in rows.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.csv").write_text(text)
+    sources = {name: f"csv:{tmp_path}/{name}/*.csv?header=no" for name in rows}
+    settings = Settings(partitions=1, batch=1)
+    totals = run_here(from_text(TWO), sources, {"far": f"csv:{tmp_path}/far.csv"}, settings)
+    assert totals.unread == ["s"] and totals.rejected == 5
+    assert +totals.accepted == {"r": 1} and totals.unreadable == {"r": 2, "s": 3}
 
 
 def test_rejects_of_the_console_go_to_the_working_folder(tmp_path: Path, monkeypatch: Any) -> None:

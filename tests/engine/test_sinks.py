@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from aurora import AuroraError, Schema
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
-from aurora.engine.sinks.sink import StagingSink
+from aurora.engine.sinks.sink import StagingSink, publish
 from aurora.engine.sinks.text import TextSink
 from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import REJECTS
@@ -123,8 +124,10 @@ def test_a_file_that_was_shortened_is_a_fault(tmp_path: Path, left: bytes | None
 
 
 def test_a_folder_whose_parts_are_missing_is_a_fault(tmp_path: Path) -> None:
-    sink = open_sink("rows", f"csv:{tmp_path}/out", NUMBERS)
-    note = sink.deliver(1, *numbers(2), sink.deliver(0, *numbers(1), sink.open(None)))
+    sink = PartSink(str(tmp_path / "out"), "csv")
+    first = sink.deliver(0, *numbers(1), sink.open(None))
+    sink.publish(first)
+    note = sink.deliver(1, *numbers(2), first)
     (tmp_path / "out" / "part-00000000-00000.csv").unlink()
     with pytest.raises(
         AuroraError, match=r"out has 1 parts with 4 bytes, the checkpoint says that 2 with 8 were"
@@ -148,10 +151,32 @@ def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> No
 def test_parts_of_unfinished_batches_go(tmp_path: Path) -> None:
     sink = PartSink(str(tmp_path / "out"), "parquet")
     note = sink.deliver(0, *numbers(1), sink.open(None))
-    sink.deliver(2, *numbers(2), note)
+    sink.publish(note)
+    sink.publish(sink.deliver(2, *numbers(2), note))
     sink.stage(*numbers(3))
-    assert sink.open(note) == note
+    assert sink.open(note).items() < note.items()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00000000-00000.parquet"]
+
+
+def test_parts_appear_when_their_batch_counts(tmp_path: Path) -> None:
+    """Wherever a kill comes between the note and the last of them, the next run moves the others in."""
+    sink, folder = PartSink(str(tmp_path / "out"), "csv"), tmp_path / "out"
+    before = sink.open(None)
+    note = sink.take(0, [sink.stage(*numbers(1)), sink.stage(*numbers(2))], before)
+    sink.sync()
+    assert list(folder.glob("part-*")) == []
+    os.replace(folder / "_staged" / note["staged"][0], folder / "part-00000000-00000.csv")
+    went_on = sink.open(note)
+    assert went_on == {"batch": 0, "parts": 2, "bytes": 8}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "part-00000000-00000.csv",
+        "part-00000000-00001.csv",
+    ]
+    again = sink.take(1, [sink.stage(*numbers(3))], went_on)
+    assert sink.open(went_on) == went_on, "of a batch that does not count nothing is left"
+    assert len(list(folder.iterdir())) == 2
+    with pytest.raises(AuroraError, match=r"has 2 parts with 8 bytes, the checkpoint says that 3 with 12"):
+        sink.open(again)
 
 
 def test_parts_that_nobody_took_are_gone_from_a_finished_folder(tmp_path: Path) -> None:
@@ -161,7 +186,7 @@ def test_parts_that_nobody_took_are_gone_from_a_finished_folder(tmp_path: Path) 
         note = sink.open(None)
         repeated, taken = sink.stage(*numbers(1)), sink.stage(*numbers(1))
         assert repeated != taken
-        sink.take(0, [taken], note)
+        publish(sink, sink.take(0, [taken], note))
         sink.finish()
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == [
         "out.csv",
@@ -173,7 +198,7 @@ def test_parts_that_nobody_took_are_gone_from_a_finished_folder(tmp_path: Path) 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_parts_read_back(tmp_path: Path, kind: str) -> None:
     sink = PartSink(str(tmp_path / "out"), kind)
-    sink.deliver(3, *numbers(1, 2), sink.open(None))
+    sink.publish(sink.deliver(3, *numbers(1, 2), sink.open(None)))
     (part,) = (tmp_path / "out").glob("part-*")
     if kind == "parquet":
         assert pyarrow.parquet.read_table(part)["a"].to_pylist() == [1, 2]

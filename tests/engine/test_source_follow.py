@@ -110,6 +110,47 @@ def test_a_parquet_file_must_stay_what_it_was(tmp_path: Path) -> None:
         ParquetFiles(str(path), SCHEMA).advance(cursor, 10)
 
 
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("header", ["", "a\n"])
+def test_the_last_file_of_a_followed_folder_is_read_while_it_is_written(
+    tmp_path: Path, header: str, restart: bool
+) -> None:
+    """A half line waits for its end, for a later file, or for the one that says that no other will come."""
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    notes = str(tmp_path / ".notes")
+    made: list[LineFiles] = []
+
+    def source() -> LineFiles:
+        if restart or not made:
+            made.append(LineFiles(str(tmp_path), "csv", SCHEMA, follow=True, notes=notes, end="_ended"))
+        return made[-1]
+
+    def add(path: Path, text: str) -> None:
+        with open(path, "a") as file:
+            file.write(text)
+
+    def step() -> list[int]:
+        nonlocal cursor
+        before, cursor = cursor, source().advance(cursor, 10)
+        return rows_between(source(), before, cursor)
+
+    add(one, header[:1])
+    cursor = source().begin()
+    assert step() == []
+    add(one, header[1:] + "1\n2\n3")
+    assert step() == [1, 2] and step() == []
+    add(one, "4\n5\n6")
+    assert step() == [34, 5] and not source().finished(cursor)
+    add(two, header)
+    assert step() == [6]
+    add(one, "7\n")
+    add(two, "8\n9")
+    assert step() == [8], "what is added to a file behind which there is another is not read"
+    (tmp_path / "_ended").touch()
+    assert not source().finished(cursor)
+    assert step() == [9] and source().finished(cursor)
+
+
 def test_a_batch_of_a_folder_takes_files_that_have_come_since_it_was_listed(tmp_path: Path) -> None:
     """A train that may be longer is not cut where the files end that were known: it would cost a trip of its own."""
     for number in range(2):

@@ -12,12 +12,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Schema, Settings, run
+from aurora.engine.binding import Bound
+from aurora.engine.sources import spool as module
 from aurora.engine.sources.address import check_source, open_source, read_table
+from aurora.engine.sources.live import arrivals
 from aurora.engine.sources.live.receivers import PipeReceiver, TcpReceiver
 from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.source import Cursor, Portion, Source, forget_before
 from aurora.engine.sources.text.lines import Style
+from aurora.engine.totals import Totals
 from tests.engine.test_sources import drained, rows_of
+from tests.engine.without_spark import base
 
 SCHEMA = Schema.parse("g int, v int")
 RESET = struct.pack("ii", 1, 0)
@@ -141,6 +146,23 @@ def test_nobody_listens(tmp_path: Path) -> None:
         receiver.connect()
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="this system sets no times for it")
+def test_a_sender_whose_machine_disappears_is_noticed_within_a_minute(tmp_path: Path) -> None:
+    waits = threading.Event()
+    sender = Sender(lambda connection: waits.wait())
+    receiver = TcpReceiver("127.0.0.1", sender.port, SpoolWriter(tmp_path / "spool"))
+    receiver.connect()
+    connection = receiver._socket
+    assert connection is not None and connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    told = [
+        connection.getsockopt(socket.IPPROTO_TCP, option)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    ]
+    assert told[0] + told[1] * told[2] == 60
+    waits.set()
+    receiver.join()
+
+
 JSON = b'{"g":1,"v":10}\n{"g":2,"v":20}\n{"g":3,"v":30}\n{"g":4,"v":40}'
 
 
@@ -182,6 +204,65 @@ def test_a_line_that_has_not_ended_is_waited_for(tmp_path: Path) -> None:
         row["v"] for row in rows_of([piece.read(SCHEMA) for piece in source.pieces(cursor, reached, 1)])
     ] == [10]
     assert source.advance(reached, 10) == reached and not source.finished(reached)
+
+
+def test_what_was_read_is_on_the_disk_before_it_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a cursor has passed: the segments, the times beside them, and, of new files, the names."""
+    synced: dict[str, int] = {}
+    monkeypatch.setattr(module, "sync_file", lambda path: synced.update({path: os.path.getsize(path)}))
+    monkeypatch.setattr(arrivals, "sync_file", lambda path: synced.update({path: os.path.getsize(path)}))
+    monkeypatch.setattr(module, "sync_folder", lambda path: synced.update({str(path): len(os.listdir(path))}))
+    writer = SpoolWriter(tmp_path / "spool", segment=8)
+    writer.open()
+    source = lines(writer)
+    cursor = source.begin()
+    for number in range(1, 7):
+        writer.append(b"%d,10\n" % number)
+        cursor = source.advance(cursor, 10)
+        assert cursor["row"] == number
+        assert synced == {
+            str(path): len(os.listdir(path)) if path.is_dir() else path.stat().st_size
+            for path in (writer.folder, *writer.folder.iterdir())
+        }
+    synced.clear()
+    assert source.advance(cursor, 10) == cursor and synced == {}
+    writer.end()
+    assert str(writer.folder) in synced
+
+
+def test_what_was_read_and_is_gone_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def bind() -> Bound:
+        return Bound.of(base(), {"r": "tcp:127.0.0.1:9"}, {"far": "csv:far.csv"}, Settings())
+
+    with bind() as bound:
+        spool, spark = bound.checkpoint.sources / "r.spool", bound.checkpoint.spark
+        writer = SpoolWriter(spool)
+        writer.open()
+        writer.append(b"1,1,1\n2,2,2\n")
+        start = bound.admission.sources["r"].begin()
+        place = bound.admission.sources["r"].advance(start, 10)
+        for log in ("offsets", "commits"):
+            (spark / log).mkdir(parents=True)
+            (spark / log / "0").write_text("v1")
+        Totals(batch=0, places={"r": place}).store(bound.checkpoint.note)
+    bind().release()
+    os.truncate(spool / f"{0:020}", 8)
+    gone = (
+        r"^tcp:127.0.0.1:9: \S+r.spool holds what came up to byte 8, and the run has read up to byte 12: what came "
+        r"was lost on the disk; start over with --fresh$"
+    )
+    with pytest.raises(AuroraError, match=gone):
+        bind()
+    for use in (
+        lambda: bound.admission.sources["r"].advance(place, 10),
+        lambda: bound.admission.sources["r"].pieces(start, place, 1),
+    ):
+        with pytest.raises(AuroraError, match=gone):
+            use()
 
 
 def test_a_named_pipe(tmp_path: Path) -> None:

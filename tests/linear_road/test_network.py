@@ -178,6 +178,19 @@ def test_the_printed_network_gives_the_right_answers_from_a_plain_csv_file(tmp_p
     check(run, right)
 
 
+def test_prepared_histories_with_a_note_that_is_cut_off_are_prepared_again(tmp_path):
+    tolls, segments = histories(1, [3, 5, 70], [0, 1])
+    write_histories(tmp_path, tolls, segments, "csv")
+    made, note = [], tmp_path / "prepared" / "prepared.json"
+    for text in ("", None, '{"sources": ', None, "[1]"):
+        if text is not None:
+            note.parent.mkdir(exist_ok=True)
+            note.write_text(text)
+        again = prepare(find_histories(tmp_path, None), note.parent, 2, progress=made.append)
+        assert again.known["xways"] == [0, 1]
+    assert made.count("segment history") == 3
+
+
 def test_the_histories_may_be_csv(tmp_path):
     """Copies of a car and an expressway ask for the tolls of their original, by key and by the compiled kernel."""
     tolls, segments = histories(1, [3, 5, 70], [0, 1])

@@ -1,5 +1,6 @@
 """`linear-road run` on Spark: right answers in one file, whatever happens to the run."""
 
+import errno
 import json
 import random
 import re
@@ -129,6 +130,28 @@ def test_another_run_does_not_take_over_an_unfinished_one(road: Path, tmp_path: 
     (tmp_path / ".run" / "meant.json").write_text('{"data": "elsewhere"}')
     with pytest.raises(AuroraError, match="holds an unfinished run of other data or settings"):
         run_benchmark(road, tmp_path)
+
+
+def test_a_note_that_is_cut_off_is_told_of(road: Path, tmp_path: Path) -> None:
+    """As a kill of an earlier version or a full disk leaves it."""
+    for text in ("", '{"data": ', "[]"):
+        (tmp_path / ".run").mkdir(exist_ok=True)
+        (tmp_path / ".run" / "meant.json").write_text(text)
+        with pytest.raises(AuroraError, match=r"whose meant.json cannot be read; start over with --fresh$"):
+            run_benchmark(road, tmp_path)
+    assert RunFolder(tmp_path).claim({"data": "here"}, fresh=True)
+
+
+def test_a_full_disk_leaves_the_note_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder, meant = RunFolder(tmp_path), {"data": "here"}
+    folder.claim(meant, fresh=False)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr("os.fsync", full)
+        folder.claim(meant, fresh=False)
+    assert not folder.claim(meant, fresh=False)
 
 
 def test_a_run_killed_while_it_clears_up_is_not_gone_on_with(
@@ -291,6 +314,14 @@ def test_the_command_names_the_file_of_rejects(
     done = CliRunner().invoke(app, command(tmp_path, tmp_path))
     where = f"3 rejected (see {tmp_path / 'rejects.csv'})" if rejected else "0 rejected"
     assert f"100 tuples in 2.0 s (50/s), {where}; {tmp_path / 'output.csv'}\n" in done.output
+
+
+def test_a_run_that_could_read_no_tuple_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = RunReport("fast", 1, 0, 0, 2.0, 1.0, 3, True, 2, 0.0, {})
+    monkeypatch.setattr("aurora.linear_road.run.run_benchmark", lambda *_, **__: report)
+    done = CliRunner().invoke(app, command(tmp_path, tmp_path))
+    assert isinstance(done.exception, AuroraError)
+    assert str(done.exception).startswith("no row of input traffic could be read: ")
 
 
 def test_a_home_is_for_the_network_of_boxes(road: Path, tmp_path: Path) -> None:

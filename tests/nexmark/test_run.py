@@ -166,6 +166,15 @@ def test_a_run_under_way_keeps_its_report(data: Path, tmp_path: Path) -> None:
         assert files(tmp_path) == before
 
 
+def test_a_run_that_could_read_no_event_has_failed(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "events-00000.jsonl").write_text('{"bid": 1}\nnone\n')
+    words = ["nexmark", "run", "--query", "q0", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, words)
+    assert "2 rejected: see" in done.output
+    assert isinstance(done.exception, AuroraError)
+    assert str(done.exception).startswith("no row of input events could be read: ")
+
+
 def test_the_command(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(
         app, ["nexmark", "run", "--query", "q2", "--data", str(data), "--out", str(tmp_path), "--check"]

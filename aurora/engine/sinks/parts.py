@@ -1,9 +1,10 @@
-"""A folder of parts: each task writes its own file aside, and the commit of the batch moves it in."""
+"""A folder of parts: each task writes its own file aside, and once the batch counts it is moved in."""
 
 import os
 import re
 import shutil
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ NAME = re.compile(r"part-(\d{8,})-\d{5,}\.\w+")
 class PartSink:
     """Parts are called part-BATCH-NUMBER.KIND, so that a restart knows which belong to unfinished batches.
 
-    Its note is the last batch that had parts, and how many parts of how many bytes there are up to then.
+    Its note is the last batch that had parts, how many parts of how many bytes there are up to then, and the names
+    under which those of that batch lie aside until the note is on the disk.
     """
 
     path: str
@@ -41,6 +43,8 @@ class PartSink:
         folder.mkdir(parents=True, exist_ok=True)
         if note is None:
             self.check()
+        else:
+            self.publish(note)
         shutil.rmtree(folder / STAGED, ignore_errors=True)
         last = -1 if note is None else note["batch"]
         kept, size = 0, 0
@@ -51,7 +55,7 @@ class PartSink:
             elif match is not None:
                 kept, size = kept + 1, size + entry.stat().st_size
         found = {"batch": last, "parts": kept, "bytes": size}
-        if note is not None and found != note:
+        if note is not None and found != {name: note[name] for name in found}:
             raise AuroraError(
                 f"{folder} has {kept:,} parts with {size:,} bytes, the checkpoint says that {note['parts']:,} "
                 f"with {note['bytes']:,} were written: restore it, or start over with --fresh"
@@ -86,13 +90,23 @@ class PartSink:
         return path.name
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
-        folder, size = Path(self.place), note["bytes"]
-        for number, part in enumerate(parts):
-            size += os.path.getsize(folder / STAGED / part)
-            os.replace(folder / STAGED / part, folder / f"part-{batch:08d}-{number:05d}.{self.kind}")
-        return {"batch": batch, "parts": note["parts"] + len(parts), "bytes": size}
+        size = note["bytes"] + sum(os.path.getsize(Path(self.place) / STAGED / part) for part in parts)
+        return {"batch": batch, "parts": note["parts"] + len(parts), "bytes": size, "staged": parts}
+
+    def publish(self, note: Note) -> None:
+        """Whoever reads the folder sees the parts of a batch from now on, and not before nobody can take them back."""
+        folder = Path(self.place)
+        for number, part in enumerate(note.get("staged", [])):
+            # A run that was killed may have done so already.
+            with suppress(FileNotFoundError):
+                os.replace(
+                    folder / STAGED / part, folder / f"part-{note['batch']:08d}-{number:05d}.{self.kind}"
+                )
 
     def sync(self) -> None:
+        """Whatever was moved in after the batch before, too."""
+        if os.path.isdir(os.path.join(self.place, STAGED)):
+            sync_folder(os.path.join(self.place, STAGED))
         sync_folder(self.place)
 
     def finish(self) -> None:

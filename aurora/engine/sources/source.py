@@ -30,6 +30,7 @@ __all__ = [
     "can_shed",
     "can_skip",
     "catch_up",
+    "check_reached",
     "forget_before",
     "has_moved",
     "notices",
@@ -199,6 +200,13 @@ def forget_before(source: Source, cursor: Cursor) -> None:
     forget = getattr(source, "forget", None)
     if callable(forget):
         forget(cursor)
+
+
+def check_reached(source: Source, cursor: Cursor) -> None:
+    """Asks a source that keeps what it has received whether it still has what came up to a cursor."""
+    check = getattr(source, "check_reached", None)
+    if callable(check):
+        check(cursor)
 
 
 def rows_waiting(source: Source, cursor: Cursor) -> int | None:

@@ -1,6 +1,5 @@
 """The histories made ready before the clock starts: arrays on disk that every task maps into its memory."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from aurora.linear_road.edition import EDITION_2004
+from aurora.linear_road.notes import read_note, write_note
 from aurora.linear_road.stored_histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
 
 __all__ = ["MINUTES", "Prepared", "prepare"]
@@ -83,7 +83,8 @@ def prepare(
     address, toll = histories.toll_address(), histories.toll if fused else None
     note = folder / "prepared.json"
     sources = {"toll": _stamp(toll), "segment": _stamp(histories.segment), "today": today}
-    if note.exists() and (known := json.loads(note.read_text()))["sources"] == sources:
+    known = read_note(note) or {}
+    if known.get("sources") == sources:
         return Prepared(str(folder), xways, vid_step, known, address)
     folder.mkdir(parents=True, exist_ok=True)
     note.unlink(missing_ok=True)
@@ -95,7 +96,7 @@ def prepare(
     if histories.segment is not None:
         progress("segment history")
         known["xways"] = _prepare_speeds(histories.segment, folder, today)
-    note.write_text(json.dumps(known))
+    write_note(note, known)
     return Prepared(str(folder), xways, vid_step, known, address)
 
 

@@ -94,8 +94,17 @@ class LineFiles:
 
     @property
     def _tailed(self) -> bool:
-        """Whether the file may still grow: then its last line counts only once it is ended."""
+        """Whether a single file is followed: it may grow for ever, and be replaced."""
         return self.follow and not self._files.several and not self._texts.is_copied(self.path)
+
+    def _final(self, path: str) -> bool:
+        """Whether no more will be read of a file than is there: if not, its last line counts only once it is ended.
+
+        Somebody may still be writing the last file of a folder that is followed.
+        """
+        if not self.follow or self._texts.is_copied(path):
+            return True
+        return self._files.several and (path != self._files.known()[-1] or self._files.ended())
 
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""
@@ -114,7 +123,7 @@ class LineFiles:
         # Those of a folder that have been read may be gone.
         there = (path for path in known if not self._files.several or os.path.exists(path))
         for path in islice(there, 1):
-            head = None if self._texts.is_copied(path) else self._texts.head(path, not self._tailed)
+            head = None if self._texts.is_copied(path) else self._texts.head(path, self._final(path))
             if head and self.style == "csv" and not self._files.several and not self.follow:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
 
@@ -145,8 +154,9 @@ class LineFiles:
             self._check(cursor)
         while cursor["file"] < len(files) and cursor["row"] < target:
             path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            final = self._final(path)
             self._skip_header(cursor, path)
-            found = scan(text, cursor["byte"], target - cursor["row"], self._csv, not self._tailed)
+            found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final)
             self._seen[path] = cursor["byte"], found
             if len(found.ends):
                 if first:
@@ -155,10 +165,10 @@ class LineFiles:
                         cursor,
                         hints(
                             text,
-                            self._texts.form(path, not self._tailed),
+                            self._texts.form(path, final),
                             *place,
                             self.schema,
-                            not self._tailed,
+                            final,
                         ),
                     )
                 cursor["byte"] = int(found.ends[-1])
@@ -257,7 +267,7 @@ class LineFiles:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
                 pieces += cut_lines(
-                    text, self._texts.form(path, not self._tailed), found, *place, share, self.schema
+                    text, self._texts.form(path, self._final(path)), found, *place, share, self.schema
                 )
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
@@ -270,6 +280,6 @@ class LineFiles:
         return scan(self._texts.text(path), start, records, self._csv, True, stop)
 
     def _skip_header(self, cursor: Cursor, path: str) -> None:
-        head = self._texts.head(path, not self._tailed) if cursor["byte"] == 0 else None
+        head = self._texts.head(path, self._final(path)) if cursor["byte"] == 0 else None
         if head is not None:
             cursor.update(byte=head.bytes, line=cursor["line"] + head.lines)

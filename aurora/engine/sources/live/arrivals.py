@@ -12,10 +12,11 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine.durable import sync_file
 from aurora.engine.sources.source import Portion, Wanted
 from aurora.engine.sources.text.lines import LinePiece
 
-__all__ = ["Marker", "StampedPiece", "read_marks", "remove_marks", "stamp"]
+__all__ = ["Marker", "StampedPiece", "read_marks", "remove_marks", "stamp", "sync_marks"]
 
 # Between two marks, in milliseconds.
 APART = 20
@@ -80,6 +81,12 @@ def stamp(piece: LinePiece, marks: Ints) -> "LinePiece | StampedPiece":
     first = max(int(np.searchsorted(marks[:, 0], piece.start, "right")) - 1, 0)
     own = marks[first : int(np.searchsorted(marks[:, 0], piece.stop))]
     return StampedPiece(piece, own.copy()) if len(own) else piece
+
+
+def sync_marks(segment: str) -> None:
+    """They are on the disk: a batch that is repeated after a power cut finds the same times."""
+    if os.path.exists(_times(segment)):
+        sync_file(_times(segment))
 
 
 def remove_marks(segment: str) -> None:

@@ -19,6 +19,8 @@ CHUNK = 1 << 20
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 # A pipe is asked so often whether something came, so that a stop is not missed.
 POLL = 0.2
+# A connection is broken if it was silent for 30 s, and then three questions, 10 s apart, had no answer.
+SIGNS_OF_LIFE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 class Receiver(threading.Thread):
@@ -113,7 +115,7 @@ class TcpReceiver(Receiver):
             try:
                 self._socket = socket.create_connection(self._address, timeout=5)
                 self._socket.settimeout(None)
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                _keep_alive(self._socket)
                 return None
             except OSError as fault:
                 left = deadline - time.monotonic()
@@ -141,6 +143,14 @@ class TcpReceiver(Receiver):
             with contextlib.suppress(OSError):  # The other side may have closed already.
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._socket.close()
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Asks for a sign of life, for a machine that disappears says nothing; the system alone would ask after hours."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in SIGNS_OF_LIFE.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class PipeReceiver(Receiver):

@@ -14,7 +14,8 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.sources.live.arrivals import Marker, read_marks, remove_marks, stamp
+from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.sources.live.arrivals import Marker, read_marks, remove_marks, stamp, sync_marks
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.hints import hints
 from aurora.engine.sources.text.lines import Form, Style, cut_lines, read_head
@@ -85,6 +86,7 @@ class SpoolWriter:
         return True
 
     def append(self, data: bytes) -> None:
+        """Adds bytes; whoever reads them sees to it that they are on the disk, once for each batch."""
         if self._written - self._first >= self._limit:
             self._first = self._written
         path = _segment(str(self.folder), self._first)
@@ -98,12 +100,11 @@ class SpoolWriter:
     def mark_break(self) -> None:
         breaks = _breaks(str(self.folder))
         if self._written > (breaks[-1] if breaks else 0):
-            partial = self.folder / "breaks.partial"
-            partial.write_text(json.dumps([*breaks, self._written]))
-            partial.replace(self.folder / "breaks")
+            write_whole(self.folder / "breaks", json.dumps([*breaks, self._written]))
 
     def end(self) -> None:
         (self.folder / "ended").touch()
+        sync_folder(self.folder)
 
     def give_up(self, reason: str) -> None:
         partial = self.folder / "broken.partial"
@@ -158,6 +159,7 @@ class SpooledLines:
         broken = self._broken()
         reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
         if has_moved(cursor, reached):
+            self._sync(cursor["byte"], reached["byte"])
             return reached
         if broken is not None:
             raise AuroraError(broken)
@@ -168,6 +170,7 @@ class SpooledLines:
         ended = self._ended()
         breaks = _breaks(self.folder)
         size = self._text.size()
+        self.check_reached(cursor)
         first = cursor["row"] == 0
         while cursor["row"] < target and cursor["byte"] < size:
             stop = next((place for place in breaks if place > cursor["byte"]), size)
@@ -187,6 +190,26 @@ class SpooledLines:
             if cursor["byte"] < stop:
                 break
         return cursor
+
+    def check_reached(self, cursor: Cursor) -> None:
+        """Raises a fault if bytes are gone that were read: what comes next would be taken for them."""
+        size = self._text.size()
+        if cursor["byte"] > size:
+            raise AuroraError(
+                f"{self.label}: {self.folder} holds what came up to byte {size:,}, and the run has read up to byte "
+                f"{cursor['byte']:,}: what came was lost on the disk; start over with --fresh"
+            )
+
+    def _sync(self, start: int, stop: int) -> None:
+        """What lies between two bytes is on the disk, before it is noted anywhere that it was read."""
+        try:
+            for first in self._between(start, stop):
+                sync_file(_segment(self.folder, first))
+                sync_marks(_segment(self.folder, first))
+                if first >= start:
+                    sync_folder(self.folder)
+        except OSError as fault:
+            raise cannot_write(self.folder, fault) from None
 
     def _enter(self, cursor: Cursor, stop: int, complete: bool, breaks: list[int]) -> bool:
         """At the beginning of a stretch, reads its head; False if that must wait."""
@@ -208,6 +231,7 @@ class SpooledLines:
         share = max(1, -(-(end["row"] - start["row"]) // number))
         pieces: list[Piece] = []
         cursor = dict(start)
+        self.check_reached(end)
         breaks, marks = _breaks(self.folder), self._marks(start["byte"], end["byte"])
         while cursor["row"] < end["row"]:
             stop = next((place for place in breaks if cursor["byte"] < place <= end["byte"]), end["byte"])
@@ -224,11 +248,14 @@ class SpooledLines:
 
     def _marks(self, start: int, stop: int) -> Ints:
         """When what lies between two bytes came."""
+        found = [read_marks(_segment(self.folder, first)) for first in self._between(start, stop)]
+        return np.concatenate([np.empty((0, 2), np.int64), *found])
+
+    def _between(self, start: int, stop: int) -> list[int]:
+        """The segments in which these bytes lie."""
         segments = _segments(self.folder)
         ends = [*segments[1:], stop]
-        chosen = [first for first, end in zip(segments, ends, strict=True) if first < stop and end > start]
-        found = [read_marks(_segment(self.folder, first)) for first in chosen]
-        return np.concatenate([np.empty((0, 2), np.int64), *found])
+        return [first for first, end in zip(segments, ends, strict=True) if first < stop and end > start]
 
     def forget(self, cursor: Cursor) -> None:
         segments = _segments(self.folder)
