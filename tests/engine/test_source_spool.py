@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Schema, Settings, run
 from aurora.engine.binding import Bound
-from aurora.engine.sources import spool as module
 from aurora.engine.sources.address import check_source, open_source, read_table
 from aurora.engine.sources.live import arrivals
+from aurora.engine.sources.live import spool as module
 from aurora.engine.sources.live.receivers import PipeReceiver, TcpReceiver
 from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.source import Cursor, Portion, Source, forget_before
