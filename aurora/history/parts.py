@@ -74,7 +74,8 @@ class Parts:
     def _find_ages(self) -> dict[str, float]:
         """How old what waits at the arcs is, by the outputs that it leads to."""
         assert self.deferred is not None and self._turns is not None
-        behind = self.deferred.outputs_waiting()
+        # What somebody has paused waits as long as he likes.
+        behind = () if self.deferred.paused else self.deferred.outputs_waiting()
         return dict.fromkeys(behind, self.deferred.find_age(self._turns.entering)) if behind else {}
 
     def wait(self, stop: Stop | None) -> Result:

@@ -1,4 +1,4 @@
-"""The two parts of a network, as far as it takes no Spark: how old what waits is, whose turn it is, and what is told."""
+"""The two parts of a network, as far as it takes no Spark: how old is what waits, whose turn it is, what is told."""
 
 import logging
 import threading
@@ -148,6 +148,9 @@ def test_what_waits_is_looked_at_by_the_outputs_that_it_leads_to(
     arc.rows = 3
     clock.now += 75.0
     assert two._find_ages() == {"late": 76.0}
+    run: Any = later._run
+    run.controls = Controls(paused=True)
+    assert two._find_ages() == {}
 
 
 def test_the_controls_of_both_parts_are_told_under_the_written_names() -> None:
