@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aurora.engine.sinks.rows import Rows
     from aurora.engine.sinks.sink import Interrupted, Sink, StagingSink
     from aurora.engine.sinks.text import TextSink
-    from aurora.engine.sources.memory import Memory
+    from aurora.engine.sources.in_memory.memory import Memory
     from aurora.engine.sources.paced import Paced
     from aurora.engine.sources.source import Cursor, Feed, Opening, Piece, Portion, Reject, Source
     from aurora.engine.statistics import BatchReport, Statistics
@@ -95,7 +95,7 @@ _HOMES = {
     "Frame": "aurora.history.frame",
     "Groups": "aurora.algebra.state.groups",
     "Interrupted": "aurora.engine.sinks.sink",
-    "Memory": "aurora.engine.sources.memory",
+    "Memory": "aurora.engine.sources.in_memory.memory",
     "Moment": "aurora.algebra.state.turn",
     "Network": "aurora.network.network",
     "Opening": "aurora.engine.sources.source",

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["AuroraError", "did_you_mean", "misspelt", "raise_if"]
+__all__ = ["AuroraError", "did_you_mean", "raise_if", "suggest_spelling"]
 
 
 class AuroraError(Exception):
@@ -17,10 +17,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {words[near[0]]}?)" if near else ""
 
 
-def misspelt(name: str, known: Iterable[str]) -> str:
+def suggest_spelling(name: str, known: Iterable[str]) -> str:
     """Like `did_you_mean`, where a word that merely looks alike would mislead: one letter wrong, or two of many.
 
-    >>> misspelt("meedian", ["median"]), misspelt("hex", ["exp"])
+    >>> suggest_spelling("meedian", ["median"]), suggest_spelling("hex", ["exp"])
     (' (did you mean median?)', '')
     """
     most = 0 if len(name) < 4 else 1 if len(name) < 6 else 2

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.linear_road_overload 90 --plot overload.svg` runs the last minutes of the benchmark on 90
 expressways in real time, once with `--graphs` and once without, each with a home, and has the validator count what was
-late, missing or wrong. `--data FOLDER` takes traffic and histories that are there instead of making them.
+late, missing or wrong. `--queries 1` lets a query follow every report: requests are then a part of the work that it
+pays to leave out. `--data FOLDER` takes traffic and histories that are there instead of making them.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from aurora.linear_road.peak import peak_data
 from aurora.linear_road.reading import cut_blocks
 from aurora.linear_road.records import DIALECTS, OUTPUT_NAMES, parse_output
 from aurora.linear_road.run import run_benchmark
+from aurora.linear_road.simulator import Settings
 from aurora.linear_road.validate import Verdict, validate
 from benchmarks.clock import show
 from benchmarks.surge import plot_over_time
@@ -183,12 +185,13 @@ def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.linear_road_overload", description=__doc__)
     parser.add_argument("expressways", nargs="?", type=int, default=90)
     parser.add_argument("--data", type=Path, help="folder with one expressway's traffic and its histories")
+    parser.add_argument("--queries", type=float, default=Settings.queries, help="queries for each report")
     parser.add_argument("--plot", default="linear-road-overload.svg", help="where the plot goes")
     parser.add_argument("--table", type=Path, help="where the table goes, as Markdown")
     chosen = parser.parse_args(given)
     with tempfile.TemporaryDirectory(prefix="aurora-bench-") as name:
         folder = Path(name)
-        data = chosen.data or peak_data(folder / "data", MINUTES, 1, print)
+        data = chosen.data or peak_data(folder / "data", MINUTES, 1, print, chosen.queries)
         runs = {}
         for label, graphs in (("with graphs", True), ("without", False)):
             print(f"{label}, {chosen.expressways} expressways", flush=True)

@@ -73,6 +73,29 @@ def test_every_room_is_known() -> None:
     assert found <= set(ROOMS)
 
 
+# What the folders of the sources may import of each other; those that all use, and the addresses, lie beside them.
+WITHIN_SOURCES = {
+    "text": {"source", "text"},
+    "files": {"source", "text", "files"},
+    "live": {"source", "text", "live"},
+    "in_memory": {"source", "in_memory"},
+}
+
+
+@pytest.mark.parametrize("folder", WITHIN_SOURCES)
+def test_the_folders_of_the_sources_point_one_way(folder: str) -> None:
+    for path in modules(f"engine/sources/{folder}"):
+        inside = [name.split(".")[3] for name in imported(path) if name.startswith("aurora.engine.sources.")]
+        assert set(inside) <= WITHIN_SOURCES[folder], path
+
+
+def test_the_plan_lies_above_the_sources_and_below_spark() -> None:
+    for path in modules("engine/sources"):
+        assert not any(name.startswith("aurora.engine.plan.") for name in imported(path)), path
+    for path in modules("engine/plan"):
+        assert not any(name.startswith("aurora.engine.spark") for name in imported(path)), path
+
+
 @pytest.mark.parametrize("room", ["algebra", "network", "adapt"])
 def test_the_lower_rooms_know_nothing_of_spark(room: str) -> None:
     for path in modules(room):

@@ -10,7 +10,7 @@ from aurora import from_text
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from tests.test_docs import ROOT
 
 PAGES = ["docs/late-data.md"]

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Memory, Network, Settings, run
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from tests.engine.processes import committed, kill, wait_for
 from tests.test_docs import blocks
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.projection import project_inputs
 from aurora.network.boxes import with_clocks, with_references
 from aurora.network.network import Box, Input, Network, Output, Port
 from aurora.network.points import Keep, Point

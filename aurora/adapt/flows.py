@@ -37,7 +37,8 @@ def find_flows(
 ) -> dict[Place, Flow]:
     """The streams of a network that lead to one of the `ends`, and the arcs of those that several read.
 
-    Rows of the inputs in `skipping` need not even be read where they are left out.
+    A stream also leads to the boxes that go by its clock; its arcs do not. Rows of the inputs in `skipping` need not
+    even be read where they are left out.
     """
     leading: dict[Port, set[str]] = {}
     ways: dict[Port, dict[str, tuple[frozenset[str], float]]] = {}
@@ -62,6 +63,9 @@ def find_flows(
             cost[port] = cost.get(port, 0.0) + behind
             known_way, _ = ways.setdefault(port, {}).get(box.name, (frozenset(), 0.0))
             ways[port][box.name] = known_way | reached | kept, behind
+        for port in set(box.clocks).difference(box.inputs):
+            leading.setdefault(port, set()).update(reached)
+            direct[port] = direct.get(port, 0) + 1
     found: dict[Place, Flow] = {}
 
     def add(flow: Flow) -> None:
@@ -130,7 +134,7 @@ def find_behind(network: Network, ends: Mapping[str, Port], port: Port, box: str
         pending += [
             Port(each.name, name)
             for each in network.boxes.values()
-            if port in each.inputs
+            if port in (*each.inputs, *each.clocks)
             for name in each.operator.outputs
         ]
     return frozenset(found)

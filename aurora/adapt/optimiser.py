@@ -8,8 +8,8 @@ from aurora.adapt.figures import BoxFigures
 from aurora.adapt.rules import RULES, Proposal
 from aurora.algebra.box.moving import Chain, arrange_chain
 from aurora.engine.controls import Rewrites
-from aurora.engine.plan import Plan
-from aurora.engine.rewriting import find_chains, is_pinned
+from aurora.engine.plan.plan import Plan
+from aurora.engine.plan.rewriting import find_chains, is_pinned
 from aurora.engine.statistics import BatchReport, Change
 from aurora.engine.work import Work
 

@@ -4,7 +4,7 @@ The paper's greedy algorithm: a step at a time, where the least utility goes for
 as a drop box can stand without touching an output that must not lose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -30,6 +30,8 @@ class Cut:
 
     With a `histogram` of the values of `field`, what is worth least goes first; otherwise chance decides. `gain` are
     the seconds of one core that a tuple less saves, `above` the cuts upstream, which take tuples away from this one.
+    `reach` is the share of the tuples there that the histogram tells of: it knows nothing of those that do not get to
+    the output, or have no value there.
     """
 
     stream: str
@@ -40,14 +42,19 @@ class Cut:
     histogram: Histogram | None = None
     box: str = ""
     above: frozenset[str] = frozenset()
+    reach: float = 1.0
 
     @property
     def place(self) -> str:
         return Drop(self.stream, box=self.box).place
 
     def loss(self, share: float) -> float:
-        """The share of all worth of each output that goes with a share of the tuples."""
+        """The share of all worth of each output that goes with a share of the tuples that it tells of."""
         return share if self.histogram is None else self.histogram.lost(share)
+
+    def fewer(self, share: float) -> float:
+        """The share of the tuples of each output that goes with it."""
+        return share if self.histogram is None else share * self.histogram.known
 
     def drops(self, share: float) -> tuple[Drop, ...]:
         """The drop boxes that leave that share out."""
@@ -68,7 +75,10 @@ class Cut:
 @dataclass(frozen=True)
 class Shedding:
     """`shares` of streams and arcs that are left out, what each output still delivers of its worth and of its tuples
-    (`kept`), the seconds of one core that this saves in a second, and those that nothing saves (`shortfall`)."""
+    (`kept`), the seconds of one core that this saves in a second, and those that nothing saves (`shortfall`).
+
+    Where values decide, `chosen` is the share that goes of those tuples that a histogram tells of.
+    """
 
     drops: tuple[Drop, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -76,6 +86,7 @@ class Shedding:
     kept: Mapping[str, float] = field(default_factory=dict)
     relief: float = 0.0
     shortfall: float = 0.0
+    chosen: Mapping[str, float] = field(default_factory=dict)
 
 
 def can_lose(qos: Qos | None) -> bool:
@@ -88,10 +99,12 @@ def find_cuts(
     flows: Mapping[Place, Flow],
     graphs: Mapping[str, Qos | None],
     histograms: Mapping[str, Histogram] | None = None,
+    reaches: Mapping[str, float] | None = None,
 ) -> list[Cut]:
     """Where drop boxes can stand. `graphs` are those of all ends of the flows; a point has none.
 
-    With `histograms` of the outputs, those with a value graph are cut by their values.
+    With `histograms` of the outputs, those with a value graph are cut by their values, too. `reaches` are those that
+    were found at work, by place; others are estimated.
     """
     cuts: list[Cut] = []
     for ends in {flow.ends for flow in flows.values()}:
@@ -104,9 +117,9 @@ def find_cuts(
         if qos is not None and qos.value is not None and sum(histogram.counts) > 0:
             found = _carry_up(network, flows, name, qos.value.of)
             if found is not None:
-                own = replace(_cut(found[0]), field=found[1], histogram=histogram)
-                # Where values decide, chance does not.
-                cuts = [*(cut for cut in cuts if cut.place != own.place), own]
+                own = replace(_cut(found.flow), field=found.field, histogram=histogram)
+                reach = (reaches or {}).get(own.place, found.arrives * histogram.known)
+                cuts.append(replace(own, reach=reach, gain=found.gain(reach)))
     places = {cut.place for cut in cuts}
     ordered = sorted(cuts, key=lambda cut: (cut.place, cut.field or ""))
     return [
@@ -120,15 +133,36 @@ def _cut(flow: Flow) -> Cut:
     return Cut(str(port), flow.ends, flow.rate, flow.cost, box=box)
 
 
-def _carry_up(
-    network: Network, flows: Mapping[Place, Flow], output: str, field: str
-) -> tuple[Flow, str] | None:
-    """The place furthest upstream that leads to this output alone and still has the field, and how it is called."""
+@dataclass(frozen=True)
+class _Source:
+    """Where a field of an output comes from: a place, and how the field is called there.
+
+    `arrives` is the share of the tuples there that get to the output; such a one costs `whole` on its way.
+    """
+
+    flow: Flow
+    field: str
+    arrives: float
+    whole: float
+
+    def gain(self, reach: float) -> float:
+        """What a tuple costs if a share is taken: first those that get to the output, then others."""
+        if reach <= self.arrives:
+            return self.whole
+        others = max(self.flow.cost - self.arrives * self.whole, 0.0) / (1 - self.arrives)
+        return (self.arrives * self.whole + (reach - self.arrives) * others) / reach
+
+
+def _carry_up(network: Network, flows: Mapping[Place, Flow], output: str, field: str) -> _Source | None:
+    """The place furthest upstream that leads to this output alone and still has the field."""
     port, reader = network.outputs[output].port, ""
-    found: tuple[Flow, str] | None = None
+    given = flows[port, ""].rate if (port, "") in flows else 0.0
+    found: _Source | None = None
+    # By how much a tuple that gets to the output costs more than any.
+    more = 0.0
     while (flow := flows.get((port, reader)) or flows.get((port, ""))) is not None and flow.ends == {output}:
         if flow.live and flow.rate > 0 and flow.cost > 0:
-            found = flow, field
+            found = _Source(flow, field, min(given / flow.rate, 1.0), flow.cost + more)
         if flows[port, ""].ends != {output}:
             break
         box = network.boxes.get(port.box)
@@ -138,7 +172,9 @@ def _carry_up(
         before = next((old for old, new in kept.items() if new == field), None)
         if before is None:
             break
-        (port,), reader, field = network.streams(box), box.name, before
+        below, (port,), reader, field = flows[port, ""], network.streams(box), box.name, before
+        taken = flows[port, ""].rate if (port, "") in flows else 0.0
+        more += max(1 - below.rate / taken, 0.0) * below.cost if taken else 0.0
     return found
 
 
@@ -170,7 +206,8 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
                 step *= (excess - relief) / saved
                 saved = excess - relief
             lost = _lost(cuts, graphs, shares, {**shares, number: share + step}, cut.outputs)
-            rank = lost / saved, -saved, number, step
+            # What differs in the last digits alone is equal: then the larger saving goes first.
+            rank = float(f"{lost / saved:.6g}"), -saved, number, step
             best = rank if best is None else min(best, rank)
         if best is None:
             break
@@ -181,24 +218,33 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
     outputs = sorted({name for cut in cuts for name in cut.outputs})
     return Shedding(
         tuple(sorted(drops, key=lambda drop: (drop.place, drop.where or ""))),
-        {cuts[number].place: share for number, share in shares.items()},
+        {place: _left_out(cuts, shares, {place}) for place in dict.fromkeys(cuts[n].place for n in shares)},
         {name: _delivered(cuts, shares, name) for name in outputs},
         {name: _kept(cuts, shares, name) for name in outputs},
         relief,
         excess - relief if relief < (1 - NEARLY) * excess else 0.0,
+        {cuts[n].place: share for n, share in shares.items() if cuts[n].histogram is not None},
     )
 
 
 def _saved(cuts: list[Cut], shares: Mapping[int, float]) -> float:
-    """Seconds of one core, in a second: a tuple that is left out further up is not there to be left out again."""
-    return sum(
-        share * _rate(cuts, shares, cuts[number]) * cuts[number].gain for number, share in shares.items()
-    )
+    """Seconds of one core, in a second: a tuple that is left out further up is not there to be left out again, and
+    chance takes what values leave at its place."""
+    by_value: dict[str, float] = {}
+    total = 0.0
+    for number, share in sorted(shares.items(), key=lambda own: cuts[own[0]].histogram is None):
+        cut = cuts[number]
+        left = cut.rate * (1 - _left_out(cuts, shares, cut.above))
+        saved = share * (left * cut.reach * cut.gain - by_value.get(cut.place, 0.0))
+        if cut.histogram is not None:
+            by_value[cut.place] = saved
+        total += saved
+    return total
 
 
-def _rate(cuts: list[Cut], shares: Mapping[int, float], cut: Cut) -> float:
-    """Tuples a second of a stream that those above leave for it."""
-    return cut.rate * prod(1 - share for number, share in shares.items() if cuts[number].place in cut.above)
+def _left_out(cuts: list[Cut], shares: Mapping[int, float], places: Collection[str]) -> float:
+    """The share of a stream that goes at these places."""
+    return 1 - prod(1 - share * cuts[n].reach for n, share in shares.items() if cuts[n].place in places)
 
 
 def _delivered(cuts: list[Cut], shares: Mapping[int, float], output: str) -> float:
@@ -208,7 +254,9 @@ def _delivered(cuts: list[Cut], shares: Mapping[int, float], output: str) -> flo
 
 
 def _kept(cuts: list[Cut], shares: Mapping[int, float], output: str) -> float:
-    return prod(1 - share for number, share in shares.items() if output in cuts[number].outputs)
+    return prod(
+        1 - cuts[number].fewer(share) for number, share in shares.items() if output in cuts[number].outputs
+    )
 
 
 def _lost(

@@ -1,8 +1,9 @@
 """What the tuples of an output are worth by their values, and which to leave out first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from aurora.network.bins import Bins, make_bins
 from aurora.network.qos import Graph
@@ -11,15 +12,21 @@ __all__ = ["Histogram"]
 
 # A share that is smaller is none: shares are sums of steps.
 SMALL = 1e-6
+# So much of a new count goes into a histogram.
+FRESH = 0.2
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many tuples have had which values lately, and what each bin of them is worth."""
+    """How many tuples have had which values lately, and what each bin of them is worth.
+
+    `known` is the share of all tuples that have a value: the others are in no bin.
+    """
 
     bins: Bins
     worth: tuple[float, ...]
     counts: tuple[float, ...]
+    known: float = 1.0
 
     @staticmethod
     def of(graph: Graph, counts: Sequence[float] | None = None) -> "Histogram":
@@ -31,6 +38,30 @@ class Histogram:
             tuple(graph.utility(middle) for middle in middles),
             tuple(counts or [0.0] * (len(edges) + 1)),
         )
+
+    def learn(self, counts: Sequence[int], rows: int) -> "Histogram":
+        """With the values of so many more rows."""
+        fresh = FRESH if any(self.counts) else 1.0
+        total = sum(counts)
+        if not (rows := max(rows, total)):
+            return self
+        known = (1 - fresh) * self.known + fresh * total / rows
+        if not total:
+            return replace(self, known=known)
+        mixed = [
+            (1 - fresh) * old + fresh * new / total for old, new in zip(self.counts, counts, strict=True)
+        ]
+        return replace(self, counts=tuple(mixed), known=known)
+
+    def to_json(self) -> dict[str, Any]:
+        """What was counted, as plain data."""
+        return {"edges": list(self.bins.edges), "counts": list(self.counts), "known": self.known}
+
+    def recall(self, noted: Any) -> "Histogram":
+        """With what was counted before, if that was in the same bins."""
+        if not isinstance(noted, dict) or noted.get("edges") != list(self.bins.edges):
+            return self
+        return replace(self, counts=tuple(map(float, noted["counts"])), known=float(noted["known"]))
 
     @property
     def order(self) -> list[int]:

@@ -18,7 +18,7 @@ from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before, stable_order, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import LAST, Ints, Train, Values, at_the_end, brought_forth
+from aurora.algebra.tuples.train import LAST, Ints, Train, Values, at_the_end, make_clock_keys
 from aurora.algebra.windows.due import Due
 from aurora.errors import AuroraError
 
@@ -131,7 +131,7 @@ class BSort:
         late = value <= clock.at(train.keys[0])
         positions = clock.find_positions(value)
         waits = ~late & (positions == LAST)
-        keys = brought_forth(positions, train.depth)
+        keys = make_clock_keys(positions, train.depth)
         keys[:, late] = train.keys[:, late]
         leaves = np.flatnonzero(~waits)
         return self._emit(train, value, leaves, keys[:, leaves]), np.flatnonzero(waits)

@@ -130,7 +130,8 @@ class UserBox:
     def traits(self) -> Traits:
         return Traits(
             relations=self.relations,
-            lasting=frozenset(range(len(self.inputs)) if self.relations else ()),
+            # Nobody but its user knows how long a kernel remembers a tuple.
+            lasting=frozenset(() if self.stateless else range(len(self.inputs))),
             functions=(self.kernel,),
             by_itself=self.commutes is not None,
             choice=self._choice(),

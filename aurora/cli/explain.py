@@ -64,8 +64,8 @@ def explain(
         typer.echo(draw_figures(drawn, find_status(place)))
     if plot is not None or home is not None:
         return
-    from aurora.engine.explain import describe_network, describe_stages
-    from aurora.engine.plan import plan_network
+    from aurora.engine.plan.explain import describe_network, describe_stages
+    from aurora.engine.plan.plan import plan_network
 
     given = _given(read, "aurora explain")
     plan = plan_network(given)

@@ -22,6 +22,9 @@ def simulate(
     last: Annotated[
         int | None, typer.Option(help="Keep only this many minutes at the end; their times start at 0.")
     ] = None,
+    queries: Annotated[
+        float, typer.Option(help="The share of reports that a query of the same car follows.")
+    ] = 0.01,
     plots: Annotated[
         bool, typer.Option("--plots", help="Also draw plots of the traffic, traffic-N.png.")
     ] = False,
@@ -34,15 +37,15 @@ def simulate(
     from aurora.linear_road.simulator import Settings, spread
     from aurora.linear_road.simulator import simulate as run_simulation
 
-    settings = Settings(expressways, minutes, seed, last)
+    settings = Settings(expressways, minutes, seed, last, queries)
     runner = spread(spark_session("linear-road simulate").sparkContext)
     with open_bar() as bar:
         task = bar.add_task(f"simulating {minutes} minutes of {expressways} expressway(s)", total=1.0)
         result = run_simulation(settings, out, runner, plots, lambda share: bar.update(task, completed=share))
     counts, traffic = result["counts"], result["traffic"]
-    queries = sum(counts["queries"].values())
+    asked = sum(counts["queries"].values())
     typer.echo(
-        f"{out}: {counts['reports']:,} reports of {counts['cars']:,} cars, {queries:,} queries,"
+        f"{out}: {counts['reports']:,} reports of {counts['cars']:,} cars, {asked:,} queries,"
         f" {len(result['accidents'])} accidents; mean speed of the last half hour"
         f" {traffic['mean_speed_last_half_hour']} mph"
     )

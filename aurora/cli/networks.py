@@ -29,7 +29,7 @@ def check(network: NetworkFile) -> None:
       aurora check mymodule:make_network
     """
     from aurora.cli.summary import count
-    from aurora.engine.explain import describe_network
+    from aurora.engine.plan.explain import describe_network
     from aurora.network.text import read_network
 
     checked = read_network(network).checked()

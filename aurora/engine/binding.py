@@ -12,22 +12,22 @@ from typing import Any
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
 from aurora.engine.commit import Commits
 from aurora.engine.locks import Locks, lock_beside
-from aurora.engine.narrowing import insert_projections
 from aurora.engine.paths import Read, Written, check_local, check_places, survey
-from aurora.engine.plan import Plan, plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.narrowing import insert_projections
+from aurora.engine.plan.plan import Plan, plan_network
+from aurora.engine.plan.projection import project_inputs
+from aurora.engine.plan.tables import MOST_TABLE_BYTES, Table
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
-from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.receivers import Feed
+from aurora.engine.sources.keyed_set import KeyedSet
+from aurora.engine.sources.live.receivers import Feed
 from aurora.engine.sources.source import Source
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
 from aurora.engine.statistics import BatchReport
-from aurora.engine.tables import MOST_TABLE_BYTES, Table
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError

@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.engine.durable import cannot_write, sync_folder, write_whole
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
+from aurora.engine.plan.tables import Table
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
 from aurora.engine.sources.source import Source, source_identity
 from aurora.engine.spark.leftovers import has_batches, settle_spark
-from aurora.engine.tables import Table
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 

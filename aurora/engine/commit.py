@@ -16,7 +16,7 @@ import pyarrow as pa
 from aurora.algebra.tuples.train import LAST, Train
 from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK, rejects_train
 from aurora.engine.sinks.sink import (
     Sink,

@@ -35,9 +35,8 @@ class Controls:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams and boxes that must stay where they are: they have a tap or a drop box."""
-        dropped = {drop.stream for drop in self.drops} | {drop.box for drop in self.drops if drop.box}
-        return (*self.taps, *sorted(dropped))
+        """The streams and arcs that must stay where they are: they have a tap or a drop box."""
+        return (*self.taps, *sorted({drop.place for drop in self.drops}))
 
     def allow(self, made: int) -> bool:
         """Whether another batch may follow the `made` ones."""

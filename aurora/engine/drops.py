@@ -22,6 +22,7 @@ SHED = "shed"
 WHOLE = 1_000_000
 # Between a stream and a box, in the name of an arc.
 TO = " to "
+BY_VALUE = " by value"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def drop_tuples(train: Train, schema: Schema, drops: Sequence[Drop]) -> tuple[Tr
 
 def draw(keys: Ints, drop: Drop) -> Mask:
     """Which tuples with these keys a drop box leaves out, as far as chance decides."""
-    lot = _draw_lots(keys, zlib.crc32(drop.place.encode()))
+    # By value and by chance are two lots: those that one has spared are not spared by the other.
+    lot = _draw_lots(keys, zlib.crc32(f"{drop.place}{'' if drop.where is None else BY_VALUE}".encode()))
     return np.asarray(lot < np.uint64(drop.millionths))
 
 

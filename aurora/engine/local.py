@@ -15,10 +15,10 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers, from_bytes, to_bytes
 from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
-from aurora.engine.plan import Entry, Plan
-from aurora.engine.rewriting import rewrite_plan
-from aurora.engine.sources.checking import check_portion
-from aurora.engine.sources.fitting import fit_rows
+from aurora.engine.plan.plan import Entry, Plan
+from aurora.engine.plan.rewriting import rewrite_plan
+from aurora.engine.sources.input_checks import check_portion
+from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
 from aurora.engine.stage import BoxCounts, check_buckets, departures, run_stage
 from aurora.network.network import Port
@@ -76,8 +76,8 @@ class LocalRun:
     when a source says so. `drops` and `rewrites` may be set between batches. What came out is in `outputs`, a train for
     each batch; what the boxes did is in `counts`.
 
-    >>> from aurora.engine.plan import plan_network
-    >>> from aurora.engine.sources.memory import Memory
+    >>> from aurora.engine.plan.plan import plan_network
+    >>> from aurora.engine.sources.in_memory.memory import Memory
     >>> from aurora.network.network import Network
     >>> network = Network("counts")
     >>> readings = network.input("readings", "Sid int, Time int")

@@ -5,7 +5,7 @@ from contextlib import redirect_stdout
 
 from pyspark.sql import DataFrame, SparkSession
 
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.settings import cores_of
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
 from aurora.engine.spark.source import Admission, TrainSource, pack_admission

@@ -22,10 +22,10 @@ from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.drops import Drop
 from aurora.engine.fault_notes import read_fault
 from aurora.engine.pacing import find_longest
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
+from aurora.engine.plan.rewriting import find_chains, restore_work
 from aurora.engine.query import train_query
 from aurora.engine.result import Result
-from aurora.engine.rewriting import find_chains, restore_work
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices

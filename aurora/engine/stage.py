@@ -14,9 +14,9 @@ from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
-from aurora.engine.buckets import split
-from aurora.engine.drops import SHED, TO, Drop, drop_tuples, find_drops
-from aurora.engine.plan import Entry, Plan
+from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
+from aurora.engine.plan.buckets import split
+from aurora.engine.plan.plan import Entry, Plan
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
 
@@ -90,7 +90,7 @@ def run_stage(
         name = plan.steps.get(box.name, box.name)
         if dropping:
             inputs = tuple(
-                _shed(plan, port, train, f"{port}{TO}{name}", dropping, counts)
+                _shed(plan, port, train, plan.arc(port, box), dropping, counts)
                 for port, train in zip(streams, inputs, strict=True)
             )
         own = f"{box.name}{OWN}"

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Train
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.wagons import Lane, output_lane
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
-from aurora.engine.buckets import labels
 from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
-from aurora.engine.plan import Entry, Plan
+from aurora.engine.plan.buckets import labels
+from aurora.engine.plan.plan import Entry, Plan
 from aurora.engine.sinks.sink import StagingSink, stage_train
 from aurora.engine.stage import BoxCounts, departures
 from aurora.engine.statistics import sample_arrivals

@@ -10,7 +10,7 @@ from aurora.adapt.optimiser import Optimiser
 from aurora.adapt.overload import find_late
 from aurora.adapt.shedding import Shedding
 from aurora.engine.drops import Drop
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.settings import Settings
 from aurora.engine.spark_run import SparkRun
 from aurora.engine.statistics import BatchReport

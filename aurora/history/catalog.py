@@ -5,7 +5,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -52,10 +52,10 @@ class Catalog:
         known = {} if home is None or fresh else _read_learnt(home)
         # What the last run had learnt: orders of boxes, and for outputs how often each of their values comes.
         self.known_orders: Rewrites = known.get("orders", ())
-        self.known_values: Mapping[str, list[float]] = known.get("values", {})
+        self.known_values: Mapping[str, Any] = known.get("values", {})
         # The same of this run: the orders of each part, and whom to ask for the values.
         self._orders: dict[str, Rewrites] = {}
-        self.values: Callable[[], Mapping[str, Sequence[float]]] = dict
+        self.values: Callable[[], Mapping[str, Any]] = dict
         self._noticed = Noticed()
         # When something was seen of an output or input last.
         self._looked: dict[str, float] = {}
@@ -161,7 +161,7 @@ def _read_learnt(home: Home) -> dict[str, Any]:
     try:
         noted = json.loads(home.catalog.read_text())
         orders = tuple(tuple(map(str, order)) for order in noted["orders"])
-        values = {name: [float(count) for count in counts] for name, counts in noted["values"].items()}
+        values = dict(noted["values"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {"orders": orders, "values": values}

@@ -14,10 +14,10 @@ from pyspark.sql.functions import col
 from aurora.engine.binding import check_names, check_settings, find_places, open_streams, read_tables
 from aurora.engine.checkpoint import Checkpoint, locate_checkpoint, scratch_folder
 from aurora.engine.locks import Locks
-from aurora.engine.narrowing import insert_projections
 from aurora.engine.pacing import find_longest
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.narrowing import insert_projections
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.query import train_query
 from aurora.engine.settings import Settings
 from aurora.engine.sinks.rejects import REJECTS_SINK

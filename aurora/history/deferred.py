@@ -13,7 +13,7 @@ from aurora.adapt.deferral import Split
 from aurora.adapt.flows import find_behind
 from aurora.engine.advice import Adviser
 from aurora.engine.drops import Drop
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.settings import Settings
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import Result, Stop, start_run

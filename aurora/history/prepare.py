@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.sources.keyed import KeyedSet
+from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.engine.sources.source import Opening, Source
 from aurora.history.stored import Progress, store_by_key
 from aurora.network.network import Input, Network

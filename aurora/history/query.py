@@ -11,7 +11,7 @@ from aurora.adapt.optimiser import Optimiser
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import AGAIN
 from aurora.engine.settings import Settings
-from aurora.engine.sources.memory import Memory
+from aurora.engine.sources.in_memory.memory import Memory
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.errors import AuroraError

@@ -11,7 +11,7 @@ from aurora.adapt.averages import WARM, Averages
 from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.types import is_struct
 from aurora.engine.settings import Settings
-from aurora.engine.sources.cut import Cut
+from aurora.engine.sources.train_lengths import Cut
 from aurora.engine.spark_run import Stop
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError

@@ -4,7 +4,9 @@ import logging
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from statistics import median
+from typing import Any
 
 from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import Figures
@@ -12,9 +14,10 @@ from aurora.adapt.flows import find_behind, find_flows, find_row_cost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Shedding, can_lose, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
-from aurora.engine.drops import SHED, TO, Drop
+from aurora.engine.drops import SHED, TO, WHOLE, Drop, find_drops
 from aurora.engine.pacing import USUAL
 from aurora.engine.statistics import BatchReport
+from aurora.engine.work import Work
 from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
 
@@ -24,8 +27,8 @@ __all__ = ["Shedder"]
 WARM, IN_A_ROW, NOTABLE = 5, 2, 0.25
 # So many plans are remembered, and this is how far they may be wrong.
 PLANS, STRAIN = 5, 3.0
-# So much of a new count goes into a histogram.
-FRESH = 0.2
+# What a drop box really does is known from so many tuples, if it was to leave out at least this share by value.
+LEAST_TUPLES, LEAST_SHARE = 100, 0.01
 
 
 class Shedder:
@@ -55,7 +58,9 @@ class Shedder:
         self._last: BatchReport | None = None
         # How many times as long as planned the last batches took, and what plans save a row, in seconds of one core.
         self._strain: deque[float] = deque(maxlen=USUAL)
-        self._plans: deque[tuple[tuple[Drop, ...], float]] = deque(maxlen=PLANS)
+        self._plans: deque[tuple[Shedding, float]] = deque(maxlen=PLANS)
+        # By place: of how many of its tuples the histogram was found to tell.
+        self._reaches: dict[str, float] = {}
         self._pressed = self._batches = 0
         # Whether what came while the run stood still is not worked off yet.
         self._resumed = False
@@ -67,22 +72,53 @@ class Shedder:
         """Whether anything can ever be shed."""
         return any(can_lose(qos) for qos in self._graphs.values())
 
-    def recall(self, values: Mapping[str, Sequence[float]]) -> None:
-        """What the last run knew of the values of its outputs, where their graphs still have the same bins."""
-        for name, counts in values.items():
-            known = self._histograms.get(name)
-            if known is not None and len(known.counts) == len(counts):
-                self._histograms[name] = replace(known, counts=tuple(counts))
+    def recall(self, values: Mapping[str, Any]) -> None:
+        """What the last run knew of the values of its outputs, where they are those of the same field and bins."""
+        for name, noted in values.items():
+            if name in self._histograms and isinstance(noted, dict) and noted.get("of") == self._field(name):
+                self._histograms[name] = self._histograms[name].recall(noted)
 
-    def learnt(self) -> dict[str, tuple[float, ...]]:
+    def learnt(self) -> dict[str, dict[str, Any]]:
         """The same for the next run."""
-        return {name: known.counts for name, known in self._histograms.items() if any(known.counts)}
+        known = {name: each for name, each in self._histograms.items() if any(each.counts)}
+        return {name: {"of": self._field(name), **each.to_json()} for name, each in known.items()}
+
+    def _field(self, output: str) -> str | None:
+        qos = self._graphs[output]
+        return None if qos is None or qos.value is None else qos.value.of
 
     def take(self, report: BatchReport) -> None:
-        """Looks at the values of the rows of a batch, of any part."""
+        """Looks at the values of the rows of a batch, of any part, and at what its drop boxes have left out.
+
+        Where some values are left out on the way to an output, what is known of it stays as it is.
+        """
+        chosen = [drop for drop in report.controls.drops if drop.where is not None]
+        left_out = frozenset[str]().union(*map(self._find_behind, chosen))
         for name, counts in report.work.values.items():
-            if name in self._histograms:
-                self._histograms[name] = _learn(self._histograms[name], counts, report.controls.drops)
+            if name in self._histograms and name not in left_out:
+                self._histograms[name] = self._histograms[name].learn(counts, report.rows.get(name, 0))
+        for place, drops in find_drops(report.controls.drops).items():
+            self._measure(place, drops, report.work)
+
+    def _measure(self, place: str, drops: Sequence[Drop], work: Work) -> None:
+        """Compares what was left out at a place by value with what was to be."""
+        own, stream = place.removeprefix(ARC), drops[0].stream
+        asked = _conditions(drops, place)
+        plans = (plan for plan, _ in reversed(self._plans) if asked == _conditions(plan.drops, own))
+        share = next((plan.chosen.get(own, 0.0) for plan in plans), 0.0) if asked else 0.0
+        if stream in work.inputs:
+            came = work.inputs[stream].rows
+        else:
+            port = self._network.find(stream.removeprefix(ARC), "stream")
+            came = work.boxes[port.box].given.get(port.port, 0) if port.box in work.boxes else 0
+        # An arc gets what the drop boxes of the stream let through.
+        came -= work.shed.get(stream, 0) if place != stream else 0
+        spared = prod(1 - drop.millionths / WHOLE for drop in drops if drop.where is None)
+        if share < LEAST_SHARE or came * spared < LEAST_TUPLES:
+            return
+        left = (came - work.shed.get(place, 0)) / (came * spared)
+        reach = min(max((1 - left) / share, 0.0), 1.0)
+        self._reaches[own] = (self._reaches.get(own, reach) + reach) / 2
 
     def count(self, discarded: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
         """How many tuples were shed on the way to each output, out of the counts of all that was left out."""
@@ -90,10 +126,14 @@ class Shedder:
         for place, reasons in discarded.items():
             if number := reasons.get(SHED, 0):
                 stream, _, box = place.partition(TO)
-                port = self._network.find(stream.removeprefix(ARC), "stream")
-                for name in find_behind(self._network, self._ends, port, box):
+                for name in self._find_behind(Drop(stream, box=box)):
                     found[name] = found.get(name, 0) + number
         return found
+
+    def _find_behind(self, drop: Drop) -> frozenset[str]:
+        """The ends behind a drop box."""
+        port = self._network.find(drop.stream.removeprefix(ARC), "stream")
+        return find_behind(self._network, self._ends, port, drop.box)
 
     def resume(self) -> None:
         """The run goes on after a pause. What came meanwhile waits because somebody wanted it to: as long as no more
@@ -132,10 +172,14 @@ class Shedder:
         found = Shedding()
         if on:
             flows = find_flows(self._network, figures, self._ends, self.skipping)
-            cuts = find_cuts(self._network, flows, self._graphs, self._histograms)
+            # What is not tried any more may be otherwise by now.
+            self._reaches = {
+                place: share for place, share in self._reaches.items() if place in self.shedding.chosen
+            }
+            cuts = find_cuts(self._network, flows, self._graphs, self._histograms, self._reaches)
             excess = max(load.excess, 0.0) * figures.rate / self.strain
             found = plan_shedding(cuts, self._graphs, excess)
-        self._plans.append((found.drops, found.relief / figures.rate if figures.rate else 0.0))
+        self._plans.append((found, found.relief / figures.rate if figures.rate else 0.0))
         self._tell(found)
         self.shedding = found
         return found
@@ -154,7 +198,7 @@ class Shedder:
         if not last.work.shed:
             self._strain.clear()
             return
-        plans = (saved for drops, saved in reversed(self._plans) if drops == last.controls.drops)
+        plans = (saved for plan, saved in reversed(self._plans) if plan.drops == last.controls.drops)
         planned = figures.fixed + last.work.rows * max(cost - next(plans, cost), 0.0)
         if planned > figures.fixed:
             self._strain.append(report.work.before * figures.cores / planned)
@@ -173,13 +217,6 @@ class Shedder:
         logging.getLogger("aurora").warning(text)
 
 
-def _learn(before: Histogram, counts: list[int], drops: tuple[Drop, ...]) -> Histogram:
-    """With the values of another batch. While some are left out, those that are known stay as they are."""
-    total, known = sum(counts), sum(before.counts)
-    if not total or any(drop.where is not None for drop in drops):
-        return before
-    share = [count / total for count in counts]
-    if not known:
-        return replace(before, counts=tuple(share))
-    mixed = [(1 - FRESH) * old + FRESH * new for old, new in zip(before.counts, share, strict=True)]
-    return replace(before, counts=tuple(mixed))
+def _conditions(drops: Sequence[Drop], place: str) -> list[tuple[int, str]]:
+    """What the drop boxes at a place leave out by value, wherever they are counted."""
+    return [(drop.millionths, drop.where) for drop in drops if drop.place == place and drop.where is not None]

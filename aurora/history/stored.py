@@ -18,12 +18,12 @@ from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
-from aurora.engine.fingerprint import feed_values
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
+from aurora.engine.plan.fingerprint import feed_values
 from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import open_whole, source_path
-from aurora.engine.sources.steady import read_steadily
+from aurora.engine.sources.all_rows import read_all_rows
 from aurora.errors import AuroraError
 from aurora.history.keyed_rows import ROWS, StoredSet, hashes_file, places_file
 from aurora.network.points import check_key
@@ -187,7 +187,7 @@ class _Building:
     def _read(self) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="unpacked-", dir=self.partial) as unpacked:
             source = open_whole(self.name, self.address, self.schema, Path(unpacked))
-            yield from read_steadily(f"stored set {self.name}", source, self.schema, GROUP)
+            yield from read_all_rows(f"stored set {self.name}", source, self.schema, GROUP)
 
 
 def _grouped(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ from aurora.linear_road.peak import hardware, peak_data
 from aurora.linear_road.records import OUTPUT_NAMES
 from aurora.linear_road.rivals.server import ensure_server
 from aurora.linear_road.rivals.slice import input_for
-from aurora.linear_road.rivals.systems import SYSTEMS, Input, System, Telling, opened
+from aurora.linear_road.rivals.systems import SYSTEMS, Input, System, Telling, open_system
 from aurora.linear_road.run import RunReport
 from aurora.linear_road.validate import Verdict, validate
 
@@ -102,7 +102,7 @@ def compare(
     seed: int = 1,
     telling: Telling | None = None,
     tried: Callable[[Outcome], None] = lambda _: None,
-    open_system: Callable[..., Any] = opened,
+    open_system: Callable[..., Any] = open_system,
     ensure: Callable[..., Any] = ensure_server,
     spark: SparkSession | None = None,
 ) -> Comparison:

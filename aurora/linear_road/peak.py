@@ -15,16 +15,20 @@ HOURS = 180
 
 
 def peak_data(
-    folder: Path, minutes: int, seed: int = 1, tell: Callable[[str], None] = lambda _: None
+    folder: Path,
+    minutes: int,
+    seed: int = 1,
+    tell: Callable[[str], None] = lambda _: None,
+    queries: float = Settings.queries,
 ) -> Path:
     """The last `minutes` of the three hours, made in `folder` unless they are there already."""
     note = folder / "peak.json"
-    meant = {"minutes": minutes, "seed": seed}
+    meant = {"minutes": minutes, "seed": seed, "queries": queries}
     if note.exists() and json.loads(note.read_text()) == meant:
         return folder
     note.unlink(missing_ok=True)
     tell(f"simulating three hours of one expressway, keeping the last {minutes} minutes")
-    settings = Settings(1, HOURS, seed, None if minutes == HOURS else minutes)
+    settings = Settings(1, HOURS, seed, None if minutes == HOURS else minutes, queries)
     # The runs will be in the same Java, and need one that leaves them the cores.
     simulate(settings, folder, spread(spark_session("linear road", settings=LIGHT_JAVA).sparkContext))
     tell("making ten weeks of history")

@@ -8,7 +8,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.amounts import distance, slack
-from aurora.network.kernels import imported
+from aurora.network.kernels import import_function
 
 __all__ = [
     "read_fields",
@@ -57,7 +57,7 @@ def read_reach(
 
 def read_functions(given: Any, where: str) -> Mapping[str, str] | WindowFunction:
     if isinstance(given, str | WindowFunction):
-        function = imported(given, where)
+        function = import_function(given, where)
         if not isinstance(function, WindowFunction):
             raise AuroraError(f"{where}: {given} is not a WindowFunction, found {function!r}")
         read_fields(dict.fromkeys(function.fields.names, ""), where)

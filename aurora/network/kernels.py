@@ -8,7 +8,7 @@ from typing import Any
 
 from aurora.errors import AuroraError
 
-__all__ = ["Made", "described_kernel", "imported", "kernel_of", "place_of"]
+__all__ = ["Made", "described_kernel", "import_function", "kernel_of", "place_of"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Made:
 
 def kernel_of(spec: Mapping[str, Any], where: str) -> Any:
     """What `user` names or, if there is a `with`, what it makes of these arguments."""
-    given: Any = imported(spec["user"], where)
+    given: Any = import_function(spec["user"], where)
     shown = spec["user"] if isinstance(spec["user"], str) else getattr(given, "__qualname__", repr(given))
     if not callable(given):
         raise AuroraError(f"{where}: {shown} is not a function, found {given!r}")
@@ -63,7 +63,7 @@ def described_kernel(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"user": kernel}
 
 
-def imported(given: Any, where: str) -> Any:
+def import_function(given: Any, where: str) -> Any:
     """A user's function: the thing itself, or `module:name`."""
     if not isinstance(given, str):
         return given

@@ -65,6 +65,8 @@ class Box:
     spec: Mapping[str, Any] = field(compare=False)
     # The streams whose progress it goes by, as the traits of its operator name them.
     clocks: tuple[Port, ...] = ()
+    # The stream, if it was inserted to drop fields of one: whoever takes its tuples takes those of that stream.
+    narrows: Port | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> str:

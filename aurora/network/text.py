@@ -21,7 +21,7 @@ from aurora.network.ends import (
     describe_ends,
     sort_points,
 )
-from aurora.network.kernels import imported, place_of
+from aurora.network.kernels import import_function, place_of
 from aurora.network.network import Network, check_dots
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 from aurora.network.rooted import describe_box, from_the_top
@@ -60,7 +60,7 @@ def read_network(path: str | Path, points: Mapping[str, Schema] | None = None) -
 
 
 def _called(place: str) -> Network:
-    function = imported(place, "network")
+    function = import_function(place, "network")
     if not callable(function):
         raise AuroraError(f"{place} is not a function that makes a network, found {function!r}")
     try:

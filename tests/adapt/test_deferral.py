@@ -11,7 +11,7 @@ from aurora.adapt.turns import Standing, must_hold
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.network.network import Output
 from aurora.network.qos import Graph, Qos
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from aurora import Controls
 from aurora.adapt.optimiser import MOST_PATIENCE, Optimiser
 from aurora.engine.controls import Rewrites
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.statistics import BatchReport
 from aurora.engine.work import BoxWork, Work
 from tests.engine.chains import network_of

@@ -2,15 +2,19 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from aurora import from_text
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
-from aurora.adapt.flows import find_flows, find_row_cost, find_topmost
+from aurora.adapt.flows import find_behind, find_flows, find_row_cost, find_topmost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Cut, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
-from aurora.engine.drops import WHOLE
+from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.train import Train
+from aurora.engine.drops import WHOLE, drop_tuples
 from aurora.network.network import Network, Port
 from aurora.network.qos import Graph, Qos, ValueGraph
 
@@ -162,6 +166,58 @@ def test_what_counts_in_all_later_answers_is_never_left_out(box: str) -> None:
     assert {cut.place for cut in cuts} == {"kinds.rest"}
 
 
+@pytest.mark.parametrize(
+    ("how", "places"), [("key: {a: [k]}", set()), ("", set()), ("stateless: true", {"r"})]
+)
+def test_nothing_is_left_out_that_a_kernel_with_state_may_remember(how: str, places: set[str]) -> None:
+    box = f"own: {{user: 'tests.engine.chains:even', inputs: {{a: r}}, outputs: {{'1': 'v int'}}, {how}}}"
+    network = make_network(
+        f'network: own\ninputs: {{r: {{schema: "k int, v int"}}}}\nboxes:\n  {box}\n'
+        "outputs:\n  own: {from: own, qos: {delivered: [[100, 1], [0, 0]]}}"
+    )
+    figures = Figures(
+        {"own": BoxFigures(8e-6, {"1": 1.0}, 1e5)}, {"r": InputFigures(1e5, 2e-6, live=True)}, per_row=1e-6
+    )
+    cuts = find_cuts(network, find_flows(network, figures, ends(network)), graphs(network))
+    assert {cut.place for cut in cuts} == places
+
+
+CLOCKED = """
+network: clocked
+inputs:
+  events: {schema: "Time int, Kind int"}
+  bids: {schema: "Time int, Price int"}
+boxes:
+  cheap: {filter: ["Kind = 1"], from: events}
+  most: {aggregate: {N: "count(*)"}, from: bids, size: 10, align: true, order: {on: Time, clock: CLOCK}}
+outputs:
+  cheap: {from: cheap, qos: {delivered: [[100, 1], [0, 0]]}}
+  most: {from: mostQOS}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clock", "qos", "places"),
+    [
+        ("stream", "", {"events"}),
+        ("stream", ", qos: {delivered: [[100, 1], [0, 0]]}", {"events", "bids"}),
+        # What closes the windows of an output without a graph stays whole; others may read less of it.
+        ("events", "", {"events to cheap"}),
+        ("cheap", "", set()),
+        ("cheap", ", qos: {delivered: [[100, 1], [0, 0]]}", {"events", "bids"}),
+    ],
+)
+def test_a_stream_leads_to_where_its_clock_is_followed(clock: str, qos: str, places: set[str]) -> None:
+    network = make_network(CLOCKED.replace("CLOCK", clock).replace("QOS", qos))
+    inputs = {name: InputFigures(1e5, 1e-6, 0, 0.0, True) for name in network.inputs}
+    boxes = {name: BoxFigures(1e-6, {"1": 0.5}, 1e5) for name in network.boxes}
+    flows = find_flows(network, Figures(boxes, inputs, per_row=1e-6), ends(network))
+    cuts = find_cuts(network, flows, graphs(network))
+    assert {cut.place for cut in cuts} == places
+    behind = {"events": {"cheap", "most"}, "cheap": {"cheap", "most"}}.get(clock, {"cheap"})
+    assert find_behind(network, ends(network), Port("events")) == behind
+
+
 VALUES = Graph(((0.0, 0.0), (40.0, 0.0), (41.0, 1.0), (100.0, 1.0)))
 
 
@@ -181,6 +237,76 @@ def test_what_is_worth_least_goes_first_and_as_far_upstream_as_its_field_is() ->
     whole, part = chosen[0].drops(0.55)
     assert whole.millionths == WHOLE and part.millionths == pytest.approx(0.8 * WHOLE)
     assert part.where == "(`Speed` >= 41.0D AND `Speed` < 48.375D)"
+
+
+HIGH = """
+network: high
+inputs: {r: {schema: "k int, v double"}}
+boxes:
+  high: {filter: ["v >= 0.875"], from: r}
+  costly: {map: {k: k, w: v}, from: high}
+outputs:
+  alarms: {from: costly, qos: {delivered: [[100, 1], [0, 0]], value: {of: w, graph: GRAPH}}}
+"""
+
+
+def make_high(graph: str, known: float = 1.0) -> tuple[list[Cut], dict[str, Qos | None]]:
+    """Where to cut, and the graphs; half of what comes out is worth little by its value."""
+    network = make_network(HIGH.replace("GRAPH", graph))
+    figures = Figures(
+        {"high": BoxFigures(1e-6, {"1": 0.125}, 1e5), "costly": BoxFigures(16e-6, {"1": 1.0}, 1.25e4)},
+        {"r": InputFigures(1e5, 2e-6, 0, 0.0, True)},
+        per_row=1e-6,
+    )
+    qos = network.outputs["alarms"].qos
+    assert qos is not None and qos.value is not None
+    histogram = Histogram.of(qos.value.graph)
+    counts = histogram.bins.count(np.linspace(0.875, 1, 8000, endpoint=False))
+    histogram = replace(histogram, counts=tuple(counts.tolist()), known=known)
+    flows = find_flows(network, figures, ends(network))
+    return find_cuts(network, flows, graphs(network), {"alarms": histogram}), graphs(network)
+
+
+LITTLE = "[[0, 0.01], [0.9375, 0.01], [0.9376, 1], [1, 1]]"
+
+
+@pytest.mark.parametrize("excess", [0.01, 0.05, 0.11, 0.3])
+def test_as_much_is_left_out_far_upstream_as_is_planned(excess: float) -> None:
+    """Only one row in eight has a value that gets to the output: the histogram knows nothing of the others."""
+    cuts, own = make_high("[[0, 0], [0.875, 0.01], [0.9375, 0.01], [0.9376, 1], [1, 1]]")
+    found = plan_shedding(cuts, own, excess)
+    values = np.linspace(0, 1, 200_000, endpoint=False)
+    rows = pa.record_batch({"v": np.random.default_rng(5).permutation(values)})
+    train = Train(rows, np.zeros(len(values), np.int64), np.arange(len(values))[None])
+    left, number = drop_tuples(train, Schema.parse("v double"), found.drops)
+    assert number / len(train) == pytest.approx(found.shares["r"], abs=0.002)
+    passed = sum(value >= 0.875 for value in left.rows["v"].to_pylist())
+    saved = 1e5 / len(train) * (2e-6 * number + 16e-6 * (len(train) / 8 - passed))
+    assert saved == pytest.approx(excess, rel=0.04) and not found.shortfall
+    assert found.kept["alarms"] == pytest.approx(8 * passed / len(train), abs=0.01)
+    # What is worth little saves a sixteenth of the rows, which cost 18 us; then chance decides.
+    assert {drop.where is None for drop in found.drops} == ({False} if excess < 0.1125 else {False, True})
+
+
+def test_no_more_is_saved_than_there_is_to_do() -> None:
+    cuts, own = make_high(LITTLE)
+    found = plan_shedding(cuts, own, 1e9)
+    assert 0.98 * 0.4 < found.relief <= 1e5 * 4e-6 and found.shortfall
+
+
+def test_tuples_without_a_value_are_not_left_out_by_it() -> None:
+    def by_value(known: float) -> Cut:
+        return next(cut for cut in make_high(LITTLE, known)[0] if cut.histogram is not None)
+
+    assert [by_value(known).reach for known in (1.0, 0.5)] == [0.125, 0.0625]
+    half = by_value(0.5)
+    assert half.fewer(0.4) == 0.2 and plan_shedding([half], make_high(LITTLE)[1], 1e9).kept == {
+        "alarms": pytest.approx(1 - 0.99 * 0.5)
+    }
+    learnt = Histogram.of(VALUES)
+    for _ in range(50):
+        learnt = learnt.learn([1] * len(learnt.counts), 2 * len(learnt.counts))
+    assert learnt.known == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_cut_by_chance_and_one_by_value() -> None:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from aurora import Network
 from aurora.algebra.state.turn import Moment
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.tables import Table
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.tables import Table
 from tests.algebra.harness import Arrival, trains
 
 __all__ = ["HeldRows", "run_network"]

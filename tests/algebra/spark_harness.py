@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.algebra.expressions import Expression
-from aurora.algebra.tuples.required import relaxed
+from aurora.algebra.tuples.required import drop_not_null
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.windows.reducer import Reducer
 
@@ -76,7 +76,7 @@ def differences(
     for place, text in enumerate(texts):
         expression = Expression.parse(text, schema)
         mine, spark = expression.evaluate(table), theirs.column(place).combine_chunks()
-        if not mine.type == expression.type == relaxed(spark.type):
+        if not mine.type == expression.type == drop_not_null(spark.type):
             found.append(f"{text}: type {mine.type} of {expression.type}, Spark has {spark.type}")
             continue
         pairs = enumerate(zip(values(mine), values(spark), strict=True))

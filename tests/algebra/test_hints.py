@@ -9,7 +9,7 @@ from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.expressions.hint_tables import AGGREGATED, BOXES, CLAUSES, MISSING, SYNTAX, WRITE
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.tuples.schema import Schema
-from aurora.errors import AuroraError, misspelt
+from aurora.errors import AuroraError, suggest_spelling
 from aurora.network.text import from_text
 
 FIELDS = (
@@ -201,4 +201,4 @@ def test_a_word_boundary_can_be_written() -> None:
     ],
 )
 def test_only_a_slip_of_the_keyboard_is_a_misspelling(name: str, known: str, near: bool) -> None:
-    assert misspelt(name, [known]) == (f" (did you mean {known}?)" if near else "")
+    assert suggest_spelling(name, [known]) == (f" (did you mean {known}?)" if near else "")

@@ -16,7 +16,7 @@ from aurora import AuroraError, Memory, Network
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.address import open_source
 from tests.algebra.spark_harness import aggregated, check_parts, differences, for_spark, frame_of, table_of

@@ -17,8 +17,8 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 from aurora.algebra.union import Union
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.errors import AuroraError
 from tests.algebra.harness import Arrival, check_agreement
 from tests.algebra.strategies import arrivals, numbers

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from aurora import Network, from_text
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.windows.functions.sums import WholeMean
-from aurora.engine import plan as planning
 from aurora.engine.drops import Drop
-from aurora.engine.explain import describe_stages
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan import plan as planning
+from aurora.engine.plan.explain import describe_stages
+from aurora.engine.plan.plan import plan_network
 from tests.algebra.harness import Arrival, trains
 from tests.algebra.kernels import FIELDS
 from tests.algebra.strategies import arrivals, groups, nearly_rising

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from aurora import Network, Train, Turn, caused, from_text
 from aurora.algebra.box.moving import Chain
-from aurora.engine.plan import plan_network
-from aurora.engine.rewriting import find_chains
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.rewriting import find_chains
 
 __all__ = ["SCHEMA", "chain_of", "even", "network_of", "shown", "twice"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aurora import Network, Settings
 from aurora.engine.controls import Rewrites
-from aurora.engine.plan import Plan
+from aurora.engine.plan.plan import Plan
 from aurora.engine.spark_run import start_run
 from aurora.engine.statistics import BatchReport, Change
 from tests.engine.chains import network_of

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Memory, Network, Schema
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.address import open_source
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse(

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.sources.arrivals import Marker, read_marks
-from aurora.engine.sources.lines import Style
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
+from aurora.engine.sources.live.arrivals import Marker, read_marks
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
+from aurora.engine.sources.text.lines import Style
 
 SCHEMA = Schema.parse("a int, b int")
 

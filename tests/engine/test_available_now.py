@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora import Memory, Schema
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.spark.source import Admission
 
 SCHEMA = Schema.parse("a int")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Schema
-from aurora.engine.sources import parse
-from aurora.engine.sources.parse import FAULTS, Parser, parse_csv, parse_json
+from aurora.engine.sources.text import parse
+from aurora.engine.sources.text.parse import FAULTS, Parser, parse_csv, parse_json
 
 SCHEMA = Schema.parse("id bigint, name string")
 ONE = Schema.parse("name string")

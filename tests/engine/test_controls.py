@@ -8,11 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from aurora import Controls, Memory, Network, Settings, Source, run, start
+from aurora import Controls, Memory, Network, Schema, Settings, Source, run, start
 from aurora.engine.controls import ControlNotes
 from aurora.engine.pacing import FIRST
-from aurora.engine.plan import plan_network
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.spark.source import Admission, Stopwatch, TrainReader
 from aurora.engine.wagons import Job
 
@@ -31,7 +32,7 @@ def sums() -> Network:
 
 def admission(source: Source, rows: int = 10, **more: Any) -> Admission:
     job = Job(plan_network(sums()), 1, {}, "")
-    return Admission(Parcel(job), {"rows": source}, rows, 1, False, 1, **more)
+    return Admission(LazyPickle(job), {"rows": source}, rows, 1, False, 1, **more)
 
 
 def test_controls_are_plain_json_and_forget_what_they_do_not_know() -> None:
@@ -56,6 +57,17 @@ def test_orders_and_answers(tmp_path: Path) -> None:
     assert notes.last_order() == (0, Controls()) and notes.last_answer() == (-1, 0)
 
 
+def test_a_batch_of_wide_rows_has_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aurora.engine.spark.source.MOST_BYTES", 1000)
+    path = tmp_path / "rows.csv"
+    path.write_text("g,t\n" + "11111111,2\n" * 300)
+    admits = admission(LineFiles(str(path), "csv", Schema.parse(SCHEMA)), rows=200)
+    first = admits.next(admits.first(), 0)
+    second = admits.next(first, 1)
+    taken = first["inputs"]["rows"]["row"], second["inputs"]["rows"]["row"] - first["inputs"]["rows"]["row"]
+    assert all(80 < rows <= 110 for rows in taken)
+
+
 def test_the_offset_carries_the_controls_of_its_batch() -> None:
     admits = admission(Memory.of(SCHEMA, ROWS))
     first = admits.next(admits.first(), 1000)
@@ -78,7 +90,7 @@ def test_the_first_batch_is_made_even_if_there_is_nothing() -> None:
 def test_the_source_answers_when_the_batch_before_is_done(tmp_path: Path) -> None:
     notes = ControlNotes(str(tmp_path))
     notes.order(1, Controls(paused=True))
-    reader = TrainReader(Parcel(admission(Memory.of(SCHEMA, ROWS), notes=str(tmp_path))))
+    reader = TrainReader(LazyPickle(admission(Memory.of(SCHEMA, ROWS), notes=str(tmp_path))))
     begun = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert begun["batch"] == 1 and notes.last_answer() == (-1, 0)
     assert reader.latestOffset(begun, ReadAllAvailable()) is begun and notes.last_answer() == (1, 1)

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aurora import Schema
-from aurora.engine.sources import csv_records
-from aurora.engine.sources.csv_records import Csv
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.text import csv_records
+from aurora.engine.sources.text.csv_records import Csv
 from tests.engine.test_sources import drained
 from tests.thoroughness import examples
 

@@ -10,7 +10,9 @@ from aurora.algebra.tuples.train import Train
 from aurora.engine.controls import Controls
 from aurora.engine.drops import SHED, WHOLE, Drop, drop_tuples
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.narrowing import insert_projections
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.rewriting import find_chains, is_pinned
 
 SCHEMA = Schema.parse("Sid int, Time int")
 NETWORK = """
@@ -100,3 +102,61 @@ def test_a_drop_box_before_one_box_leaves_the_other_readers_alone() -> None:
     assert len(made.rows("every")) == 4000
     dropped = made.counts["reports to even"].discarded[SHED]
     assert 1800 < dropped < 2200 and made.counts["even"].taken == 4000 - dropped
+
+
+NARROWED = """
+network: narrowed
+inputs: {r: {schema: "Sid int, Time int, Note string"}}
+boxes:
+  notes: {filter: ["Note = 'n'"], from: r}
+  sums: {aggregate: {N: "count(*)"}, from: r, size: 10, order: {on: Time, group_by: [Sid]}}
+  others: {aggregate: {N: "count(*)"}, from: r, size: 7, order: {on: Time, group_by: [Sid]}}
+  all: {aggregate: {N: "count(*)"}, from: r, size: 10, align: true, order: {on: Time, clock: stream}}
+outputs: {notes: notes, sums: sums, others: others, all: all}
+"""
+
+
+@pytest.mark.parametrize("name", ["notes", "sums", "others", "all"])
+def test_a_drop_box_before_a_box_whose_stream_was_narrowed_leaves_the_same_tuples_out(name: str) -> None:
+    """Boxes with state read a stream of fewer fields; `all` works in two steps."""
+    found = []
+    for insert in (lambda network: network, insert_projections):
+        plan = plan_network(insert(from_text(NARROWED)))
+        made = LocalRun(plan, 2)
+        made.drops = (Drop("r", 500_000, box=name),)
+        rows = make_train(4000).rows.append_column("Note", pa.array(["n", "x"] * 2000))
+        made.read({"r": Memory.of("Sid int, Time int, Note string", rows)}, [700])
+        found.append(({name: made.rows(name) for name in made.outputs}, made.discarded))
+    assert "all" in plan.steps.values() and len(plan.narrowed) == 1
+    assert found[0] == found[1] and 1800 < found[0][1][SHED] < 2200
+
+
+CHAIN = """
+network: chain
+inputs: {r: {schema: "Sid int, Time int"}}
+boxes:
+  slow: {map: {Sid: Sid, Time: Time, Same: "Sid * 2"}, from: r}
+  few: {filter: ["Sid < 3"], from: slow}
+  other: {filter: ["Sid = 1"], from: r}
+outputs: {few: few, other: other}
+"""
+
+
+def test_a_chain_behind_a_drop_box_keeps_its_order_and_loses_the_same_tuples() -> None:
+    drops = (Drop("r", 400_000, box="slow"), Drop("r", 500_000, "Time % 2 = 0", "slow"))
+    found = []
+    for rewrites in ((), (("few", "slow"),)):
+        made = LocalRun(plan_network(from_text(CHAIN)), 2)
+        made.drops, made.rewrites = drops, rewrites
+        made.read({"r": Memory.of(SCHEMA, make_train(4000).rows)}, [700])
+        found.append((made.rows("few"), made.rows("other"), made.discarded, made.counts["slow"].taken))
+    assert found[0][:3] == found[1][:3] and len(found[0][1]) == 500
+    assert found[1][3] < found[0][3] / 2, "the filter went first"
+
+
+def test_a_chain_stays_as_it_is_around_a_drop_box_inside_it() -> None:
+    (chain,) = find_chains(plan_network(from_text(CHAIN)))
+    inside = (Drop("slow.1"), Drop("slow.1", box="few"))
+    outside = (Drop("r"), Drop("r", box="slow"), Drop("r", box="other"), Drop("few.1"))
+    assert [is_pinned(chain, Controls(drops=(drop,)).streams) for drop in inside] == [True] * 2
+    assert [is_pinned(chain, Controls(drops=(drop,)).streams) for drop in outside] == [False] * 4

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aurora.engine.fingerprint import describe
+from aurora.engine.plan.fingerprint import describe
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def test_what_cannot_be_taken_apart_counts_by_its_class() -> None:
 def test_the_description_is_the_same_in_another_process() -> None:
     text = (
         "from tests.engine.test_fingerprint import *; from tests.engine.networks import all_boxes; "
-        "from aurora.engine.plan import plan_network; "
+        "from aurora.engine.plan.plan import plan_network; "
         "print(describe([Kernel(1, frozenset('abcdefgh')), scaled(3), ROWS]), plan_network(all_boxes()).fingerprint())"
     )
     found = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Schema, json_lines
-from aurora.engine.sources.parse import parse_json
+from aurora.engine.sources.text.parse import parse_json
 
 SCHEMA = Schema.parse(
     "t timestamp, bid struct<a: bigint, t: timestamp, in: struct<s: string, d: double>>, p struct<s: string>, n int"

@@ -9,7 +9,7 @@ import pytest
 from aurora import AuroraError, Memory, Network, Schema, Train, Turn, WindowFunction, caused
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.stage import run_stage
 from aurora.network.network import Port
 

@@ -10,7 +10,7 @@ import pytest
 from aurora import AuroraError, Memory, Network, Train, Turn, caused
 from aurora.algebra.state.turn import Moment
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 
 FIELDS = "g int, T int"
 SCHEMA = Memory.of(FIELDS, []).schema.arrow()

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from aurora import from_text
 from aurora.engine.local import LocalRun
-from aurora.engine.narrowing import insert_projections
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
-from aurora.engine.sources.memory import Memory
+from aurora.engine.plan.narrowing import insert_projections
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
+from aurora.engine.sources.in_memory.memory import Memory
 from tests.algebra.harness import Arrival
 from tests.algebra.test_networks import FEW, KINDS, ROWS, found_by, networks
 from tests.engine.networks import all_boxes

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import Schema
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from tests.engine.test_sources import drained, rows_of
 
 BID = Schema.parse("bid struct<auction: bigint, at: timestamp, name: string, in: struct<x: int>>")

@@ -9,7 +9,7 @@ import pytest
 
 from aurora import AuroraError, Cursor, Feed, Network, Piece, Portion, Schema, Source
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sources.address import open_source, read_table
 
 FITTING = pa.record_batch({"b": ["x", "y"], "a": pa.array([1, 2], pa.int64()), "more": [0, 0]})

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Paced, Schema, TextSink, run
 from aurora.engine.sources.address import check_source
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.paced import PacedSource
 from tests.engine.test_sources import drained, rows_of
 

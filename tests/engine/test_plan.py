@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_text
-from aurora.engine.buckets import labels
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.buckets import labels
+from aurora.engine.plan.plan import plan_network
 from aurora.linear_road.fused.queries import fused_linear_road
 from tests.algebra.running import run_network
 from tests.thoroughness import examples

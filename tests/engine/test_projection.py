@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Schema, Settings, from_text, run
-from aurora.engine.projection import narrow_rows, project_inputs
+from aurora.engine.plan.projection import project_inputs
+from aurora.engine.sources.portion_schema import narrow_rows
 from tests.engine.networks import all_boxes
 
 EVENT = (

@@ -13,8 +13,8 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.drops import Drop
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.rewriting import find_chains, restore_work, rewrite_plan
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.rewriting import find_chains, restore_work, rewrite_plan
 from aurora.engine.work import BoxWork, Work
 from tests.algebra.harness import Arrival, choose_cuts, trains
 from tests.engine.chains import SCHEMA, chain_of, network_of, shown

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from aurora import Memory, Network, Settings, start
 from aurora.algebra.box.moving import arrange_chain
 from aurora.engine.controls import Rewrites
-from aurora.engine.narrowing import insert_projections
-from aurora.engine.plan import plan_network
-from aurora.engine.rewriting import find_chains
+from aurora.engine.plan.narrowing import insert_projections
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.rewriting import find_chains
 from aurora.engine.spark_run import start_run
 from aurora.engine.statistics import BatchReport
 from tests.engine.restless import ORDERS, Restless, network, write_rows

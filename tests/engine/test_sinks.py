@@ -21,7 +21,7 @@ from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.sink import StagingSink
 from aurora.engine.sinks.text import TextSink
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import REJECTS
 from tests.thoroughness import examples
 

@@ -7,8 +7,8 @@ import pyarrow.parquet
 import pytest
 
 from aurora import AuroraError, Schema
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.parquet import ParquetFiles
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
 
 SCHEMA = Schema.parse("K int")
 

@@ -6,10 +6,10 @@ import pytest
 
 from aurora import AuroraError, Memory, Network, Schema, from_text, to_text
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.sources.address import check_source, open_source
-from aurora.engine.sources.files import LineFiles
+from aurora.engine.sources.files.line_files import LineFiles
 from tests.engine.test_sources import drained, rows_of
 
 FIELDS = "kind int, speed tinyint, name string"

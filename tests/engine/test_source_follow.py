@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aurora import AuroraError, Schema
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.parquet import ParquetFiles
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
 from aurora.engine.sources.source import Cursor, Source, notices
 from tests.engine.test_source_parquet import write_parquet
 from tests.engine.test_sources import rows_of

@@ -10,8 +10,8 @@ import pytest
 from pyspark import cloudpickle
 
 from aurora import AuroraError, Memory, Paced, Schema
-from aurora.engine.sources import stored
 from aurora.engine.sources.address import open_source
+from aurora.engine.sources.in_memory import stored_memory
 from aurora.engine.sources.source import source_identity
 from tests.engine.test_sources import drained, rows_of
 
@@ -68,7 +68,7 @@ def test_other_rows_are_refused_in_one_line(rows: Any, message: str) -> None:
 
 
 def test_many_rows_go_through_a_file(tmp_path: Path) -> None:
-    count = stored.LARGEST // 8 + 10
+    count = stored_memory.LARGEST // 8 + 10
     memory = Memory.of("n bigint", pa.record_batch({"n": np.arange(count)}))
     schema = Schema.parse("n bigint")
     source, _ = open_source("r", memory, schema, False, tmp_path)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
 from aurora.engine.sources.address import check_source, open_source
-from aurora.engine.sources.merged import LEAST, MergedFiles
-from aurora.engine.sources.merged_piece import count_first
+from aurora.engine.sources.files.merged import LEAST, MergedFiles
+from aurora.engine.sources.files.merged_piece import count_first
 from tests.engine.test_sources import drained, rows_of
 from tests.thoroughness import examples
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
 from aurora.engine.sources.address import open_source, read_table
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.source import notices
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse("a int, b string")
@@ -75,7 +75,7 @@ def test_a_spool_with_options(tmp_path: Path) -> None:
     writer.open()
     writer.append("1;é\nNA;x\n".encode("latin1"))
     writer.end()
-    from aurora.engine.sources.lines import Style
+    from aurora.engine.sources.text.lines import Style
 
     style = Style("csv", ";", False, "iso8859-1", ("NA",))
     for rows in CUTS:

@@ -9,7 +9,7 @@ import pytest
 
 from aurora import AuroraError, Schema
 from aurora.engine.sources.address import read_table
-from aurora.engine.sources.parquet import ParquetFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse("a int")

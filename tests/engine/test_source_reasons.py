@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
 from aurora.engine.sources.address import open_source
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.parse import parse_csv, parse_json
+from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import Portion, notices
+from aurora.engine.sources.text.parse import parse_csv, parse_json
 from tests.engine.test_sources import drained, rows_of
 from tests.thoroughness import examples
 

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Schema, Settings, run
 from aurora.engine.sources.address import check_source, open_source, read_table
-from aurora.engine.sources.lines import Style
-from aurora.engine.sources.receivers import PipeReceiver, TcpReceiver
+from aurora.engine.sources.live.receivers import PipeReceiver, TcpReceiver
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.source import Cursor, Portion, Source, forget_before
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
+from aurora.engine.sources.text.lines import Style
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse("g int, v int")

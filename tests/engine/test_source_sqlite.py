@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from aurora import AuroraError, Source, from_text
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sources.address import open_source, read_table
-from aurora.engine.sources.sqlite import SqliteTable
+from aurora.engine.sources.files.sqlite import SqliteTable
 from tests.engine.without_spark import BASE, run_here
 
 SCHEMA = Schema.parse("Sid int, Time int, Pos int")

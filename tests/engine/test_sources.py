@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Schema, Settings, run
 from aurora.engine.sources.address import check_source, open_source, read_table
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.folder import FileList
-from aurora.engine.sources.parquet import ParquetFiles
+from aurora.engine.sources.files.file_list import FileList
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
 from aurora.engine.sources.source import Portion, Source, can_shed
 from tests.thoroughness import examples
 

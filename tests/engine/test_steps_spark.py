@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Network, Settings, TextSink, from_text, run
 from aurora.algebra.state.turn import Moment
-from aurora.engine.buckets import labels
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.sources.memory import Memory
+from aurora.engine.plan.buckets import labels
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.sources.in_memory.memory import Memory
 from aurora.engine.spark.stage_task import make_short_stop
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, to_arrow
 

@@ -9,9 +9,9 @@ import pytest
 from aurora import Network
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
-from aurora.engine.buckets import labels
-from aurora.engine.plan import plan_network
-from aurora.engine.sources.memory import Memory
+from aurora.engine.plan.buckets import labels
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.sources.in_memory.memory import Memory
 from aurora.engine.spark.stage_task import make_stop
 from aurora.engine.wagons import SINKS, Job, Lane, output_lane, read_moment, to_arrow
 from tests.engine.test_spark_state import MapState

@@ -1,4 +1,4 @@
-"""How many rows wait behind a place in a source; and a source in trains of given lengths."""
+"""How many rows wait behind a place in a source, and how wide they are; a source in trains of given lengths."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import pyarrow.parquet
 import pytest
 
 from aurora import Memory, Schema
-from aurora.engine.sources.cut import Cut, CutSource
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.lines import Style
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
+from aurora.engine.sources.files.sqlite import SqliteTable
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.paced import PacedSource
-from aurora.engine.sources.parquet import ParquetFiles
-from aurora.engine.sources.source import Source, rows_waiting
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
-from aurora.engine.sources.sqlite import SqliteTable
+from aurora.engine.sources.source import Source, bytes_of_row, rows_waiting
+from aurora.engine.sources.text.lines import Style
+from aurora.engine.sources.train_lengths import Cut, CutSource
 
 SCHEMA = Schema.parse("a int")
 
@@ -49,6 +49,22 @@ def test_nobody_knows_what_is_in_packed_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").touch()
     source = LineFiles(str(tmp_path), "csv", SCHEMA)
     assert rows_waiting(source, source.begin()) is None
+
+
+def test_how_wide_the_next_rows_are(tmp_path: Path) -> None:
+    path, wide = tmp_path / "a.csv", "x" * 999 + "\n"
+    path.write_text("1\n" * 100 + wide * 50)
+    source = LineFiles(str(path), "csv", Schema.parse("s string"))
+    assert 300 < bytes_of_row(source, source.begin()) < 400
+    assert bytes_of_row(source, source.advance(source.begin(), 100)) == 1000
+    assert bytes_of_row(source, source.advance(source.begin(), 150)) > 300
+    table = pa.table({"s": [str(number) * 400 for number in range(100)]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    columns = ParquetFiles(str(tmp_path / "a.parquet"), Schema.parse("s string"))
+    assert 700 < bytes_of_row(columns, columns.begin()) < 900
+    assert bytes_of_row(columns, columns.advance(columns.begin(), 100)) == 0
+    rows = Memory.of(SCHEMA, [{"a": 1}])
+    assert bytes_of_row(rows, rows.begin()) == 0
 
 
 def test_lines_from_a_socket(tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def test_a_run_tells_what_each_batch_did(spark: SparkSession) -> None:
     assert works[0].before is None and all(work.before is not None and work.before > 0 for work in works[1:])
     assert works[0].apart is None
     assert all(work.apart is not None and work.apart >= (work.before or 0.0) for work in works[1:])
-    assert all(work.inputs["r"].waited == (0.0, 0.0) for work in works), "rows of a file arrive when they are read"
+    assert all(work.inputs["r"].waited == (0.0, 0.0) for work in works), (
+        "rows of a file arrive when they are read"
+    )
     averages = Averages()
     for report in reports:
         averages = averages.add(report)

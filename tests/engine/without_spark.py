@@ -9,7 +9,7 @@ import pyarrow as pa
 from aurora import Network, Settings, from_text
 from aurora.engine.binding import Bound
 from aurora.engine.commit import Commits
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.spark.source import TrainReader
 from aurora.engine.totals import Totals
 
@@ -42,7 +42,7 @@ def base() -> Network:
 
 def batches(bound: Bound) -> list[pa.Table]:
     """What the tasks of each batch send to the sinks."""
-    reader = TrainReader(Parcel(bound.admission))
+    reader = TrainReader(LazyPickle(bound.admission))
     offset, found = reader.initialOffset(), []
     while not offset["end"]:
         end = reader.latestOffset(offset, None)

@@ -17,9 +17,10 @@ from aurora import Memory, Network, Running, from_text
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import narrow_rows, project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.engine.sources.portion_schema import narrow_rows
 from aurora.engine.spark.yielding import YIELDING
 from aurora.network.network import Output
 

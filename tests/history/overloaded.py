@@ -24,10 +24,11 @@ from aurora.algebra.tuples.train import Train, arrival_numbers
 from aurora.engine.controls import Controls
 from aurora.engine.drops import WHOLE, Drop
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import narrow_rows, project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.result import Result
 from aurora.engine.sinks.encode import csv_header, to_csv
+from aurora.engine.sources.portion_schema import narrow_rows
 from aurora.engine.spark.session import SESSION
 from aurora.network.network import Output
 from tests.engine.processes import KILLS

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Frame, Memory, Network, Settings, to_dataframe
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from tests.engine.processes import kill, wait_for
 
 FILES, ROWS = 4, 75

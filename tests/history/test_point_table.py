@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora import Schema
-from aurora.engine.sources.keyed import KeyedSet
+from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.history.point_sink import PointSink
 from aurora.history.point_table import PointTable
 from aurora.history.segments import ROWS

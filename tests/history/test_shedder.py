@@ -1,6 +1,7 @@
 """When load is shed, by how much, and when that ends; what was shed is counted for the outputs behind."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from aurora.adapt.shedding import Shedding
 from aurora.engine.controls import Controls
 from aurora.engine.drops import Drop
 from aurora.engine.statistics import BatchReport
-from aurora.engine.work import Work
+from aurora.engine.work import BoxWork, InputWork, Work
 from aurora.history.shedder import IN_A_ROW, WARM, Shedder
 from aurora.network.network import Network
 
@@ -165,4 +166,57 @@ def test_the_next_run_knows_the_values_that_the_last_one_saw() -> None:
     second.recall({**first.learnt(), "gone": (1.0,)})
     assert second.learnt() == first.learnt() != {}
     second.recall({"scores": (1.0, 2.0)})
-    assert second.learnt() == first.learnt(), "another graph has other bins"
+    assert second.learnt() == first.learnt(), "as an earlier version noted them"
+    for before, after in ((" [0.5, 1]]", " [5, 1]]"), ("of: w", "of: k")):
+        other = make_shedder(from_text(TEXT.replace(before, after)))
+        other.recall(first.learnt())
+        assert other.learnt() == {}, "another graph has other bins, and another field other values"
+
+
+TWO = """
+network: two
+inputs: {r: {schema: "k int, v double"}}
+boxes:
+  one: {filter: ["k = 1"], from: r}
+outputs:
+  ones: {from: one, qos: {value: {of: v, graph: [[0, 0], [1, 1]]}}}
+  others: {from: one.rest, qos: {value: {of: v, graph: [[0, 0], [1, 1]]}}}
+"""
+
+
+def test_values_that_drift_are_followed_unless_some_are_left_out_before_they_are_seen() -> None:
+    shedder = make_shedder(from_text(TWO))
+    low, high = [0, *[5] * 4, *[0] * 5], [0] * 5 + [5] * 4 + [0]
+    shedder.take(report(Work(values={"ones": low, "others": low})))
+    before = shedder.learnt()
+    for _ in range(50):
+        shedder.take(
+            report(Work(values={"ones": high, "others": high}), (Drop("one.1", where="`v` < 0.5D"),))
+        )
+    assert shedder.learnt()["ones"] == before["ones"]
+    assert shedder.learnt()["others"]["counts"] == pytest.approx([count / 20 for count in high], abs=0.01)
+
+
+@pytest.mark.parametrize("part", ["", "##"])
+def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str) -> None:
+    """In the later part of a network its stream has another name."""
+    shedder = make_shedder()
+    shedder.take(report(Work(values={"scores": [0, *[10] * 8, 100]})))
+    first = overload(shedder, 60_000, 100_000, 10_000)
+    (share,) = first.chosen.values()
+    assert {drop.place for drop in first.drops if drop.where is not None} == {"high.rest"} and share > 0.1
+    drops = tuple(replace(drop, stream=f"{part}{drop.stream}") for drop in first.drops)
+    # A quarter of what it was to be.
+    shed = {f"{part}high.rest": round(0.25 * share * 90_000)}
+    read = InputWork(90_000, 0.1)
+    work = Work(
+        {"high": BoxWork(100_000, {"1": 10_000, "rest": 90_000}, 0.1)}, {"##high.rest": read}, shed=shed
+    )
+    shedder.take(report(work, drops))
+    second = overload(shedder, 60_000, 100_000, 10_000)
+    assert second.relief == pytest.approx(first.relief)
+    assert second.chosen.get("high.rest", 0.0) > 1.5 * share or any(d.where is None for d in second.drops)
+    # It is forgotten as soon as it is not tried any more.
+    shedder.decide(make_figures(1000), 0.1)
+    assert not shedder.shedding.drops
+    assert overload(shedder, 60_000, 100_000, 10_000).chosen == first.chosen

@@ -18,7 +18,7 @@ import pytest
 
 from aurora import AuroraError, Settings, from_text
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.history import stored as building
 from aurora.history.keyed_rows import StoredSet
 from aurora.history.prepare import prepare_stored
@@ -84,14 +84,14 @@ def test_memory_is_bounded_by_the_length_of_a_chunk(
     tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    steadily = building.read_steadily
+    steadily = building.read_all_rows
 
     def watched(what: str, source: Any, schema: Schema, rows: int) -> Iterator[pa.RecordBatch]:
         for batch in steadily(what, source, schema, rows):
             read.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(building, "read_steadily", watched)
+    monkeypatch.setattr(building, "read_all_rows", watched)
     told: list[tuple[str, int]] = []
     for address in write_all(tmp_path):
         read.clear()
@@ -118,7 +118,7 @@ def test_what_is_there_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     address, folder = write_csv(tmp_path / "p.csv"), tmp_path / "stored"
     first = store_by_key("people", address, PEOPLE, ("Sid",), folder)
     with monkeypatch.context() as patch:
-        patch.setattr(building, "read_steadily", None)
+        patch.setattr(building, "read_all_rows", None)
         assert store_by_key("people", address, PEOPLE, ("Sid",), folder) == first
     os.utime(tmp_path / "p.csv", ns=(1, 1))
     assert store_by_key("people", address, PEOPLE, ("Sid",), folder) == first
@@ -266,7 +266,7 @@ def test_a_small_set_is_read_whole_where_its_key_is_not_asked_for(
 ) -> None:
     other = "left.Sid + 0 = right.Sid AND left.Time < 3"
     assert ran(other) == NAMED
-    monkeypatch.setattr("aurora.engine.tables.MOST_TABLE_BYTES", 1)
+    monkeypatch.setattr("aurora.engine.plan.tables.MOST_TABLE_BYTES", 1)
     assert ran(EQUAL, fresh=True) == NAMED
     with pytest.raises(AuroraError) as caught:
         ran(other, fresh=True)

@@ -17,7 +17,7 @@ from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.variants.lookup import Lookup
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.history.keyed_rows import StoredSet
 from aurora.history.stored import store_by_key
 from tests.algebra.harness import Arrival, batch, check_agreement, plain, trains

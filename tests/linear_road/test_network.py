@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from aurora import Memory, Network, Schema, from_text, prepare_stored
 from aurora.cli.commands import app
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sources.address import open_source
 from aurora.linear_road.addresses import stored_address
 from aurora.linear_road.fused.queries import fused_linear_road

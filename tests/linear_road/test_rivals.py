@@ -14,7 +14,7 @@ from aurora.linear_road.drive import FolderReceiver, drive
 from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals import server, systems
 from aurora.linear_road.rivals.duck import DuckDatabase
-from aurora.linear_road.rivals.feed import driven
+from aurora.linear_road.rivals.feed import drive_in_real_time
 from aurora.linear_road.rivals.lines import mend, plain
 from aurora.linear_road.rivals.postgres import PostgresDatabase
 from aurora.linear_road.rivals.procedure import Arrival
@@ -251,7 +251,7 @@ def test_what_stops_the_driver_stops_the_run(tmp_path):
     data = write(tmp_path / "data.csv", crowd(6, cars=5, seconds=100).lines())
     found = survey(data)
     data.unlink()
-    with pytest.raises(AuroraError, match="no data at"), driven(data, found, 1, tmp_path):
+    with pytest.raises(AuroraError, match="no data at"), drive_in_real_time(data, found, 1, tmp_path):
         pass
 
 
@@ -309,4 +309,4 @@ def test_without_a_server_the_user_is_told_what_to_install(monkeypatch):
 
 def test_an_unknown_system_is_named():
     with pytest.raises(AuroraError, match="unknown system oracle: give some of aurora, duckdb, postgres"):
-        systems.opened("oracle").__enter__()
+        systems.open_system("oracle").__enter__()

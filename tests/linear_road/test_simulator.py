@@ -217,6 +217,17 @@ def test_queries_follow_their_reports(files: list[Rows]) -> None:
         assert np.abs(shares - [0.5, 0.1, 0.4]).max() < 0.03
 
 
+def test_as_many_queries_as_asked_for(tmp_path: Path) -> None:
+    settings = Settings(expressways=1, minutes=2, seed=7)
+    found = {}
+    for share in (settings.queries, 0.3):
+        simulate(replace(settings, queries=share), tmp_path / str(share), run_jobs)
+        rows = read(tmp_path / str(share), 0)
+        found[share] = rows[rows[:, TYPE] == 0]
+    assert 0.28 < len(rows) / len(found[0.3]) - 1 < 0.32
+    assert (found[0.3] == found[settings.queries]).all()
+
+
 def test_queries_have_every_field_in_range(files: list[Rows]) -> None:
     ranges = {
         2: {},
@@ -381,10 +392,11 @@ def test_an_out_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         ({"minutes": 0}, "--minutes must be at least 1, not 0"),
         ({"seed": -1}, "--seed must be 0 or more, not -1"),
         ({"minutes": 10, "last": 11}, r"--last must be between 1 and --minutes \(10\), not 11"),
+        ({"queries": 1.5}, "--queries must be between 0 and 1, not 1.5"),
         ({"last": 0}, r"--last must be between 1 and --minutes \(180\), not 0"),
     ],
 )
-def test_bad_settings_are_one_line(options: dict[str, int], message: str, tmp_path: Path) -> None:
+def test_bad_settings_are_one_line(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(AuroraError, match=f"^{message}$"):
         simulate_command(out=tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Network, from_text, to_text
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.sources.memory import Memory
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.sources.in_memory.memory import Memory
 
 SCHEMA = "Sid int, Time int, Pos int"
 

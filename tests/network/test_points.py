@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from aurora import AuroraError, Network, Schema, Stream, from_text, read_network, to_text
-from aurora.engine.explain import describe_network
+from aurora.engine.plan.explain import describe_network
 from aurora.network.network import Input, Port
 from aurora.network.points import Keep, Point, Stored
 

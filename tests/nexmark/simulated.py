@@ -11,9 +11,9 @@ from aurora import Memory, Schema, json_lines
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train, arrival_numbers
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
-from aurora.engine.sources.parse import parse_json
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
+from aurora.engine.sources.text.parse import parse_json
 from aurora.engine.stage import CLOCKS
 from aurora.network.network import Network
 

@@ -7,8 +7,8 @@ import pytest
 
 from aurora import Schema, from_text, to_text
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
-from aurora.engine.projection import project_inputs
+from aurora.engine.plan.plan import plan_network
+from aurora.engine.plan.projection import project_inputs
 from aurora.engine.sources.address import open_source
 from aurora.nexmark.check import check
 from aurora.nexmark.data import EventFolder

@@ -8,7 +8,7 @@ from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES
 from aurora.algebra.expressions.hint_tables import AGGREGATED, BOXES, CLAUSES, MISSING, SYNTAX, WRITE
 from aurora.algebra.expressions.rules import FUNCTIONS
 from aurora.algebra.expressions.time_functions import TRUNCATIONS
-from aurora.errors import misspelt
+from aurora.errors import suggest_spelling
 
 __all__ = ["clause_hint", "function_hint", "syntax_hint", "unit_hint"]
 
@@ -26,7 +26,7 @@ def function_hint(name: str, in_aggregate: bool) -> str:
     known = [
         known for known in (*FUNCTIONS, *AGGREGATES, *ALIASES) if known[0].isalpha() and known != "negate"
     ]
-    return misspelt(name, known) or "; docs/networks.md lists the functions"
+    return suggest_spelling(name, known) or "; docs/networks.md lists the functions"
 
 
 def clause_hint(node: exp.Expression, text: str) -> str:

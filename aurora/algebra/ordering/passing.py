@@ -8,7 +8,7 @@ import numpy as np
 from aurora.algebra.ordering.admission import Admitted, Bounds
 from aurora.algebra.ordering.values import beyond, least, shift
 from aurora.algebra.tuples.arrays import first_not_before
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, brought_forth
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, make_clock_keys
 
 __all__ = ["Waiting", "are_passed"]
 
@@ -45,7 +45,7 @@ class Waiting:
         group, value = self.group[those], self.value[those]
         if other.clock is not None:
             positions = other.clock.find_positions(shift(value, size), above=True)
-            keys = brought_forth(positions, self.train.depth)
+            keys = make_clock_keys(positions, self.train.depth)
         else:
             keys = at_the_end(self.train.depth, len(those))
             bound = np.where(other.bounded, other.bound, least(other.bound.dtype))

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.types import is_array, is_map, is_struct
 
-__all__ = ["relaxed", "required_paths", "tightened"]
+__all__ = ["drop_not_null", "required_paths", "set_not_null"]
 
 
 def required_paths(field: pa.Field, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -18,20 +18,22 @@ def required_paths(field: pa.Field, before: tuple[str, ...] = ()) -> Iterator[tu
         yield from required_paths(inner, path)
 
 
-def relaxed(arrow: pa.DataType) -> pa.DataType:
+def drop_not_null(arrow: pa.DataType) -> pa.DataType:
     """The type without NOT NULL: Arrow takes that to hold also where the struct around it is null."""
     if is_array(arrow):
-        return pa.list_(relaxed(arrow.value_type))
+        return pa.list_(drop_not_null(arrow.value_type))
     if is_map(arrow):
-        return pa.map_(arrow.key_type, relaxed(arrow.item_type))
+        return pa.map_(arrow.key_type, drop_not_null(arrow.item_type))
     if not is_struct(arrow):
         return arrow
-    return pa.struct([(field.name, relaxed(field.type)) for field in arrow])
+    return pa.struct([(field.name, drop_not_null(field.type)) for field in arrow])
 
 
-def tightened(field: pa.Field, paths: Collection[tuple[str, ...]], before: tuple[str, ...] = ()) -> pa.Field:
+def set_not_null(
+    field: pa.Field, paths: Collection[tuple[str, ...]], before: tuple[str, ...] = ()
+) -> pa.Field:
     """The field with NOT NULL where the paths say so."""
     path = (*before, field.name)
     if is_struct(field.type):
-        field = field.with_type(pa.struct([tightened(inner, paths, path) for inner in field.type]))
+        field = field.with_type(pa.struct([set_not_null(inner, paths, path) for inner in field.type]))
     return field.with_nullable(path not in paths)

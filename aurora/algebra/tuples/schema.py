@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from aurora.algebra.tuples.required import relaxed, required_paths, tightened
+from aurora.algebra.tuples.required import drop_not_null, required_paths, set_not_null
 from aurora.algebra.tuples.types import parse_fields, quoted, type_name
 from aurora.errors import AuroraError, did_you_mean
 
@@ -56,7 +56,7 @@ class Schema(Mapping[str, pa.DataType]):
         if not fields:
             raise AuroraError("the schema is empty: write it as 'name type, name type'")
         return cls(
-            ((field.name, relaxed(field.type)) for field in fields),
+            ((field.name, drop_not_null(field.type)) for field in fields),
             (path for field in fields for path in required_paths(field)),
         )
 
@@ -111,7 +111,7 @@ class Schema(Mapping[str, pa.DataType]):
         return self._hash
 
     def __str__(self) -> str:
-        fields = [tightened(pa.field(name, arrow), self.required) for name, arrow in self._types.items()]
+        fields = [set_not_null(pa.field(name, arrow), self.required) for name, arrow in self._types.items()]
         return ", ".join(
             f"{quoted(field.name)} {type_name(field.type)}{'' if field.nullable else ' NOT NULL'}"
             for field in fields

@@ -21,8 +21,8 @@ __all__ = [
     "arrival_numbers",
     "at_the_end",
     "at_the_start",
-    "brought_forth",
     "from_bytes",
+    "make_clock_keys",
     "to_bytes",
 ]
 
@@ -266,7 +266,7 @@ def at_the_end(depth: int, count: int) -> Ints:
     return keys
 
 
-def brought_forth(positions: Ints, depth: int) -> Ints:
+def make_clock_keys(positions: Ints, depth: int) -> Ints:
     """Keys of what a clock brings forth at these positions; the end of the input is the last one."""
     keys = np.zeros((depth, len(positions)), np.int64)
     keys[1:, positions == LAST] = np.iinfo(np.int64).max

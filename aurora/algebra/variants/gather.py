@@ -22,7 +22,7 @@ from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, brought_forth
+from aurora.algebra.tuples.train import Ints, Mask, Train, make_clock_keys
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.windows.due import Due
 from aurora.algebra.windows.gathered import Gathered
@@ -294,7 +294,7 @@ class Gather:
         if not self.outer:
             closed = closed.filter(closed.count > 0)
         train = closed.train
-        keys = brought_forth(clock.find_positions(closed.high, above=True), train.depth)
+        keys = make_clock_keys(clock.find_positions(closed.high, above=True), train.depth)
         # One that comes when the clock has passed it already comes out at once.
         late = closed.new & (clock.at(train.keys[0]) > closed.high)
         keys[:, late] = train.keys[:, late]

@@ -5,7 +5,7 @@ import numpy as np
 from aurora.algebra.ordering.admission import Admitted
 from aurora.algebra.ordering.values import least
 from aurora.algebra.tuples.arrays import first_not_before
-from aurora.algebra.tuples.train import LAST, Ints, Mask, Values, at_the_end, brought_forth
+from aurora.algebra.tuples.train import LAST, Ints, Mask, Values, at_the_end, make_clock_keys
 
 __all__ = ["find_causes"]
 
@@ -17,7 +17,7 @@ def find_causes(group: Ints, end: Values, never: Mask, admitted: Admitted) -> In
     """
     depth = admitted.train.depth
     if admitted.clock is not None:
-        return brought_forth(np.where(never, LAST, admitted.clock.find_positions(end)), depth)
+        return make_clock_keys(np.where(never, LAST, admitted.clock.find_positions(end)), depth)
     bound = np.where(admitted.bounded, admitted.bound, least(admitted.bound.dtype))
     low = np.searchsorted(admitted.group, group, side="left")
     high = np.searchsorted(admitted.group, group, side="right")

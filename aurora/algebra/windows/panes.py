@@ -19,7 +19,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_starts, number_rows, value_order
 from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.packing import pack
-from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, brought_forth
+from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, make_clock_keys
 
 if TYPE_CHECKING:
     from aurora.algebra.aggregate import Aggregate
@@ -160,7 +160,7 @@ def _find_windows(box: "Aggregate", panes: Values, clock: Progress, end: bool) -
 def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints:
     end = window + np.asarray(size).astype(window.dtype)
     # Past the largest bigint nothing closes a window but the end of the input.
-    return brought_forth(np.where(end < window, LAST, clock.find_positions(end)), depth)
+    return make_clock_keys(np.where(end < window, LAST, clock.find_positions(end)), depth)
 
 
 def _in_slices(parts: Sequence[pa.RecordBatch], fields: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -6,8 +6,8 @@ from collections import Counter
 
 from aurora.algebra.tuples.types import STRING
 from aurora.engine.draft.text_types import type_of_texts
-from aurora.engine.sources.csv_records import UTF_8, Csv
-from aurora.engine.sources.lines import Style
+from aurora.engine.sources.text.csv_records import UTF_8, Csv
+from aurora.engine.sources.text.lines import Style
 from aurora.errors import AuroraError
 
 __all__ = ["Cells", "read_style"]

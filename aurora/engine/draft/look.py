@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from aurora.engine.local import LocalRun
-from aurora.engine.plan import plan_network
+from aurora.engine.plan.plan import plan_network
 from aurora.engine.sources.address import check_source, open_source, read_table
 from aurora.engine.sources.source import Cursor, Piece, Reject, Source
 from aurora.errors import AuroraError, did_you_mean

@@ -18,11 +18,11 @@ from aurora.engine.mqtt.address import is_mqtt
 from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import check_source, open_source
 from aurora.engine.sources.address_text import read_address
-from aurora.engine.sources.csv_records import UTF_8
-from aurora.engine.sources.folder import list_files
-from aurora.engine.sources.lines import Style
+from aurora.engine.sources.files.file_list import list_files
+from aurora.engine.sources.files.unpack import is_packed, open_packed
 from aurora.engine.sources.source import Reject, Source
-from aurora.engine.sources.unpack import is_packed, open_packed
+from aurora.engine.sources.text.csv_records import UTF_8
+from aurora.engine.sources.text.lines import Style
 from aurora.errors import AuroraError
 from aurora.network.stored import read_stored_schema
 

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from aurora.engine.sources.parse import read_times
-from aurora.engine.sources.reasons import Unreadable
+from aurora.engine.sources.text.parse import read_times
+from aurora.engine.sources.text.reasons import Unreadable
 
 __all__ = ["are_read_by", "find_pattern", "swap_days", "type_of_texts"]
 

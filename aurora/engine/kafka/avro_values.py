@@ -13,8 +13,8 @@ from aurora.engine.avro.read import read_records
 from aurora.engine.avro.registry import FRAME, known_schema
 from aurora.engine.avro.schema import Kind, parse_schema
 from aurora.engine.kafka.address import KafkaAddress
-from aurora.engine.sources.reasons import not_a
 from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.sources.text.reasons import not_a
 
 __all__ = ["parse_avro"]
 

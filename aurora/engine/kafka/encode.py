@@ -11,7 +11,7 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.avro.write import write_records
 from aurora.engine.sinks.encode import to_csv, to_json
-from aurora.engine.sources.csv_records import Csv, split_lines
+from aurora.engine.sources.text.csv_records import Csv, split_lines
 
 __all__ = ["Lines", "encode_avro", "encode_rows"]
 

@@ -13,8 +13,8 @@ from aurora.engine.kafka.client import kafka
 from aurora.engine.kafka.piece import KafkaPiece, Range
 from aurora.engine.kafka.topic import EARLIEST, LATEST, topic_of
 from aurora.engine.outages import Unreachable, try_patiently
-from aurora.engine.sources.lines import check_flat
-from aurora.engine.sources.source import Cursor, Piece, noticed
+from aurora.engine.sources.source import Cursor, Piece, add_notice
+from aurora.engine.sources.text.lines import check_flat
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["KafkaTopic", "check_kafka", "open_kafka"]
@@ -70,7 +70,7 @@ class KafkaTopic:
             "offsets": {str(number): reached[number] for number in sorted(reached)},
         }
         if added:
-            noticed(place, f"topic {self.address.topic} has new partitions: {', '.join(map(str, added))}")
+            add_notice(place, f"topic {self.address.topic} has new partitions: {', '.join(map(str, added))}")
         return place
 
     def _look(self, offsets: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:

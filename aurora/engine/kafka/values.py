@@ -9,11 +9,11 @@ import pyarrow as pa
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.kafka.avro_values import parse_avro
-from aurora.engine.sources.careful import parse_records
-from aurora.engine.sources.csv_records import NOT_CLOSED, Csv, Split, find_breaks
-from aurora.engine.sources.parse import parse_csv, parse_json
-from aurora.engine.sources.reasons import not_a
 from aurora.engine.sources.source import Portion
+from aurora.engine.sources.text.bad_records import parse_records
+from aurora.engine.sources.text.csv_records import NOT_CLOSED, Csv, Split, find_breaks
+from aurora.engine.sources.text.parse import parse_csv, parse_json
+from aurora.engine.sources.text.reasons import not_a
 
 __all__ = ["Records", "parse_values"]
 

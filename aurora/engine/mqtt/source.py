@@ -16,8 +16,8 @@ from aurora.engine.mqtt.address import SOURCE_OPTIONS, MqttAddress, read_mqtt
 from aurora.engine.mqtt.client import Connection, open_patiently, paho
 from aurora.engine.mqtt.receiver import MqttReceiver
 from aurora.engine.mqtt.spool import MessageSpool, MessageWriter
-from aurora.engine.sources.lines import check_flat
 from aurora.engine.sources.source import Cursor, Piece, Portion
+from aurora.engine.sources.text.lines import check_flat
 from aurora.errors import AuroraError
 
 __all__ = ["MqttPiece", "MqttTopic", "check_mqtt", "open_mqtt"]

@@ -11,10 +11,10 @@ from aurora.algebra.tuples.types import is_nested, type_name
 from aurora.engine.postgres.client import quote_names
 from aurora.engine.postgres.kinds import TIMES, can_be_read
 from aurora.engine.postgres.table import Column, Table, find_columns
-from aurora.engine.sources.careful import parse_records
-from aurora.engine.sources.csv_records import Split
-from aurora.engine.sources.parse import parse_csv, parse_json
 from aurora.engine.sources.source import Portion
+from aurora.engine.sources.text.bad_records import parse_records
+from aurora.engine.sources.text.csv_records import Split
+from aurora.engine.sources.text.parse import parse_csv, parse_json
 from aurora.errors import AuroraError
 
 __all__ = ["Columns", "fetch_lines", "parse_lines", "readable_columns", "select_list"]

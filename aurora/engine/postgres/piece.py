@@ -10,7 +10,7 @@ from aurora.engine.postgres.fetch import Columns, fetch_lines, parse_lines, sele
 from aurora.engine.sources.source import Portion
 from aurora.errors import AuroraError
 
-__all__ = ["Place", "PostgresPiece", "changed"]
+__all__ = ["Place", "PostgresPiece", "explain_change"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Place:
         return f"'{text}'::{self.kind}"
 
 
-def changed(what: str, address: PostgresAddress, rows: int, found: int) -> AuroraError:
+def explain_change(what: str, address: PostgresAddress, rows: int, found: int) -> AuroraError:
     return AuroraError(
         f"{what}: {address.place} had {rows:,} rows for a batch, and has {found:,} now: rows that were read are not to "
         "be removed or added to while a run may read them again; put them back, or start over with --fresh"
@@ -81,7 +81,7 @@ class PostgresPiece:
         with in_utc(connection):
             lines = list(fetch_lines(connection, schema, query))
         if len(lines) != self.rows:
-            raise changed(self.what, self.address, self.rows, len(lines))
+            raise explain_change(self.what, self.address, self.rows, len(lines))
         return parse_lines(lines, schema, self.number, self.address.place)
 
     def _values(self, connection: Any) -> list[int]:

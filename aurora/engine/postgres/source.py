@@ -10,7 +10,7 @@ from aurora.engine.postgres.address import PostgresAddress
 from aurora.engine.postgres.bound import Bounds
 from aurora.engine.postgres.client import repeat
 from aurora.engine.postgres.fetch import Columns
-from aurora.engine.postgres.piece import Place, PostgresPiece, changed
+from aurora.engine.postgres.piece import Place, PostgresPiece, explain_change
 from aurora.engine.sources.source import Cursor, Piece
 
 __all__ = ["PostgresTable"]
@@ -109,7 +109,7 @@ class PostgresTable:
         parts = repeat(self._what, self.address, lambda connection: connection.execute(query).fetchall())
         found = sum(count for _, count in parts)
         if found != rows:
-            raise changed(self._what, self.address, rows, found)
+            raise explain_change(self._what, self.address, rows, found)
         pieces: list[Piece] = []
         after, row = start["after"], start["row"]
         for last, count in parts:

@@ -11,7 +11,7 @@ from aurora.engine.postgres.address import PostgresAddress
 from aurora.engine.postgres.client import connect_patiently, explain, in_utc, psycopg, quote_names
 from aurora.engine.postgres.fetch import fetch_lines, parse_lines, readable_columns, select_list
 from aurora.engine.postgres.table import find_table, missing_table
-from aurora.engine.sources.stored import GROUP, StoredMemory
+from aurora.engine.sources.in_memory.stored_memory import GROUP, StoredMemory
 from aurora.errors import AuroraError
 
 __all__ = ["copy_whole"]

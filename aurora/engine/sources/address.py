@@ -20,20 +20,20 @@ from aurora.engine.postgres.follow import check_postgres, open_postgres
 from aurora.engine.postgres.watch import watch_server
 from aurora.engine.postgres.whole import copy_whole
 from aurora.engine.sources.address_text import Address, host_and_port, read_address
-from aurora.engine.sources.encodings import is_wide
-from aurora.engine.sources.files import LineFiles
-from aurora.engine.sources.keyed import KeyedSet
-from aurora.engine.sources.lines import check_flat
-from aurora.engine.sources.memory import Memory
-from aurora.engine.sources.merged import MergedFiles
+from aurora.engine.sources.all_rows import read_all_rows
+from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.merged import MergedFiles
+from aurora.engine.sources.files.parquet import ParquetFiles
+from aurora.engine.sources.files.sqlite import SqliteTable
+from aurora.engine.sources.in_memory.memory import Memory
+from aurora.engine.sources.in_memory.stored_memory import store_if_large
+from aurora.engine.sources.keyed_set import KeyedSet
+from aurora.engine.sources.live.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
+from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.paced import Wrapping
-from aurora.engine.sources.parquet import ParquetFiles
-from aurora.engine.sources.receivers import Feed, PipeReceiver, Receiver, TcpReceiver
 from aurora.engine.sources.source import Opening, Source, catch_up, paths_read
-from aurora.engine.sources.spool import SpooledLines, SpoolWriter
-from aurora.engine.sources.sqlite import SqliteTable
-from aurora.engine.sources.steady import read_steadily
-from aurora.engine.sources.stored import store_if_large
+from aurora.engine.sources.text.encodings import is_wide
+from aurora.engine.sources.text.lines import check_flat
 from aurora.errors import AuroraError
 
 __all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path", "source_paths"]
@@ -234,7 +234,7 @@ def read_table(name: str, address: object, schema: Schema, most: int = 1 << 62) 
     with tempfile.TemporaryDirectory(prefix="aurora-table-") as folder:
         source = open_whole(name, address, schema, Path(folder))
         batches, size = [pa.RecordBatch.from_pylist([], schema.arrow())], 0
-        for batch in read_steadily(f"table {name}", source, schema, CHUNK):
+        for batch in read_all_rows(f"table {name}", source, schema, CHUNK):
             batches.append(batch)
             size += batch.nbytes
             if size > most:

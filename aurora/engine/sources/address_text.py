@@ -6,9 +6,9 @@ import stat
 from dataclasses import dataclass, field
 
 from aurora.engine.address_options import without_secrets
-from aurora.engine.sources.csv_records import UTF_8
-from aurora.engine.sources.encodings import read_encoding
-from aurora.engine.sources.lines import Style
+from aurora.engine.sources.text.csv_records import UTF_8
+from aurora.engine.sources.text.encodings import read_encoding
+from aurora.engine.sources.text.lines import Style
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.amounts import duration
 

@@ -25,12 +25,13 @@ __all__ = [
     "SkippingPiece",
     "Source",
     "Wanted",
+    "add_notice",
+    "bytes_of_row",
     "can_shed",
     "can_skip",
     "catch_up",
     "forget_before",
-    "moved",
-    "noticed",
+    "has_moved",
     "notices",
     "paths_read",
     "rows_waiting",
@@ -107,13 +108,14 @@ class Source(Protocol):
 
     It may have more methods: `identity() -> str` distinguishes it from other sources, so that a run does not continue
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
-    `waiting(cursor) -> int` is about how many rows are available after that position; `portions(rows)` gives all its
-    rows in portions of at most `rows` rows. It may have five attributes: `keeps`, if its rows wait at the source until
-    they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can skip rows
-    (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest batches, as
-    those of a stored file do; `unit`, if its positions count something smaller than rows, such as bytes: how many of
-    them make a row; and `reads`, the paths of the files, folders or patterns that it reads, so that a run that would
-    write there is refused.
+    `waiting(cursor) -> int` is about how many rows are available after that position; `row_bytes(cursor) -> int` is
+    about how many bytes each of the next rows has, so that a batch of wide rows has fewer of them; `portions(rows)`
+    gives all its rows in portions of at most `rows` rows. It may have five attributes: `keeps`, if its rows wait at the
+    source until they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can
+    skip rows (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest
+    batches, as those of a stored file do; `unit`, if its positions count something smaller than rows, such as bytes:
+    how many of them make a row; and `reads`, the paths of the files, folders or patterns that it reads, so that a run
+    that would write there is refused.
     """
 
     @property
@@ -206,6 +208,12 @@ def rows_waiting(source: Source, cursor: Cursor) -> int | None:
     return None if found is None else int(found)
 
 
+def bytes_of_row(source: Source, cursor: Cursor) -> int:
+    """How many bytes a row behind a place has, about; 0 where the source does not say."""
+    ask = getattr(source, "row_bytes", None)
+    return int(ask(cursor)) if callable(ask) else 0
+
+
 def can_shed(source: Source) -> bool:
     """Whether load can be shed from a source: its rows come while the network runs, and do not wait."""
     return source.live and not getattr(source, "keeps", False)
@@ -215,13 +223,13 @@ def can_skip(source: Source) -> bool:
     return bool(getattr(source, "skips", False))
 
 
-def moved(before: Cursor, after: Cursor) -> bool:
+def has_moved(before: Cursor, after: Cursor) -> bool:
     """Whether two cursors are different places; what was noticed on the way is left out."""
     keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form", "passed"}
     return any(before.get(key, 0) != after.get(key, 0) for key in keys)
 
 
-def noticed(cursor: Cursor, notice: str) -> None:
+def add_notice(cursor: Cursor, notice: str) -> None:
     """Adds a sentence for the user to a cursor."""
     if notice:
         cursor[NOTICE] = f"{cursor[NOTICE]}; {notice}" if NOTICE in cursor else notice

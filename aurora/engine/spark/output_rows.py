@@ -14,7 +14,7 @@ from pyspark.sql.functions import sum as total
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.engine.sources.source import notices
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.unloading import ByLane, sort_wagons, unload_trains
 from aurora.engine.wagons import Job, Lane
 
@@ -27,7 +27,7 @@ TOLD = {"rejected": pa.int64(), "left_out": pa.int64(), "told": pa.string()}
 
 
 def output_rows(
-    wagons: DataFrame, job: Parcel[Job], outputs: Sequence[tuple[str, Schema]], label: str
+    wagons: DataFrame, job: LazyPickle[Job], outputs: Sequence[tuple[str, Schema]], label: str
 ) -> DataFrame:
     """A column `output`, and a struct for each output, `#0`, `#1`, ..: a row has that of its own output.
 
@@ -49,7 +49,7 @@ def output_rows(
 
 
 def _unloader(
-    job: Parcel[Job], names: list[str], kinds: dict[str, pa.DataType]
+    job: LazyPickle[Job], names: list[str], kinds: dict[str, pa.DataType]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def unload(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         by_lane: ByLane = {}

@@ -18,7 +18,7 @@ from aurora.engine.controls import ControlNotes, Controls
 from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import RECENT, Trip, train_length
 from aurora.engine.spark.garbage import set_loaded_aside
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ __all__ = ["Admission", "Stopwatch", "Task", "TrainSource", "pack_admission"]
 
 SQL = "bucket int, stage int, lane int, payload binary"
 TICK = 200
+# So many bytes are read in a batch at most, about, where the sources can say how wide their rows are.
+MOST_BYTES = 1 << 29
 # How long a batch of live sources should take, in milliseconds, unless the settings say so.
 LIVE_TARGET = 1000
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most.
+    """What the reader must know: the job, a source for each input, and how many rows of each make a batch at most;
+    fewer where they are wide.
 
     A batch should take `target` milliseconds; without it, stored files come in the longest trains. One of live sources
     takes `longest` at most, about, however much waits. `notes` is the folder through which the reader learns of new
@@ -47,7 +50,7 @@ class Admission:
     checkpoint of its sources, and `tended` are its folder and the lock of the one who feeds them.
     """
 
-    job: "Parcel[Job]"
+    job: "LazyPickle[Job]"
     sources: "dict[str, Source]"
     rows: int
     pieces: int
@@ -62,7 +65,7 @@ class Admission:
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
-        return Admission(Parcel(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
+        return Admission(LazyPickle(job), sources, rows, pieces, job.plan.has_timeouts, job.buckets)
 
     @property
     def live(self) -> bool:
@@ -180,13 +183,21 @@ class Admission:
             return min(controls.rows, self.rows)
         longest = None if controls.patient else self.longest
         target = self.target or (min(LIVE_TARGET, longest or LIVE_TARGET) if live else None)
+        most = self._find_most(start["inputs"])
         if target is None:
-            return self.rows
+            return most
         left = sum(rows or 0 for rows in start.get("waiting", {}).values())
         last = Trip(start["length"], start["rows"], took, left) if start["length"] else None
         if last is None and self.longest is None and self._history:
-            return self.rows
-        return train_length(last, target, self.rows, live, longest if live else None, recent)
+            return most
+        return train_length(last, target, most, live, longest if live else None, recent)
+
+    def _find_most(self, places: "dict[str, Cursor]") -> int:
+        """The rows of each input that fit into memory: those of all inputs advance together."""
+        from aurora.engine.sources.source import bytes_of_row
+
+        wide = sum(bytes_of_row(source, places[name]) for name, source in self.sources.items())
+        return self.rows if wide == 0 else max(min(self.rows, MOST_BYTES // wide), 1)
 
 
 def _add_trip(start: dict[str, Any], took: int | None) -> list[tuple[int, int]]:
@@ -247,7 +258,7 @@ class TrainSource(DataSource):
 
 
 class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, admission: "Parcel[Admission]") -> None:
+    def __init__(self, admission: "LazyPickle[Admission]") -> None:
         self._admission = admission
         self._watch = Stopwatch()
         self._answered = -1
@@ -301,7 +312,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         from aurora.algebra.state.turn import Moment
-        from aurora.engine.buckets import labels
+        from aurora.engine.plan.buckets import labels
         from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)
@@ -359,4 +370,4 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def pack_admission(admission: Admission) -> str:
     """The admission as an option of the Spark source."""
-    return base64.b64encode(cloudpickle.dumps(Parcel(admission))).decode()
+    return base64.b64encode(cloudpickle.dumps(LazyPickle(admission))).decode()

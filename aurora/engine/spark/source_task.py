@@ -13,10 +13,10 @@ from aurora.algebra.state.state import State
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints, Mask, Train, arrival_numbers
 from aurora.engine.drops import SHED, draw
-from aurora.engine.rewriting import rewrite_plan
+from aurora.engine.plan.rewriting import rewrite_plan
 from aurora.engine.sinks.rejects import rejects_train
-from aurora.engine.sources.checking import check_portion
-from aurora.engine.sources.fitting import fit_rows
+from aurora.engine.sources.input_checks import check_portion
+from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Piece, Portion, SkippingPiece
 from aurora.engine.spark.source import Task
 from aurora.engine.stage import BoxCounts, run_stage

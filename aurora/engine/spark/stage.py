@@ -7,7 +7,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from aurora.engine.fault_notes import note_fault
 from aurora.engine.spark.garbage import set_loaded_aside
-from aurora.engine.spark.parcel import Parcel
+from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["PassingStage", "StageProcessor"]
 class StageProcessor(StatefulProcessor):
     """State is a map from names to Arrow bytes: Spark stores and restores it, and only what changed is written."""
 
-    def __init__(self, job: "Parcel[Job]", number: int) -> None:
+    def __init__(self, job: "LazyPickle[Job]", number: int) -> None:
         self._job = job
         self._number = number
 
@@ -50,7 +50,7 @@ class StageProcessor(StatefulProcessor):
 class PassingStage:
     """A stage that keeps nothing: without a store to open and to commit it costs a fraction of one that does."""
 
-    def __init__(self, job: "Parcel[Job]", number: int) -> None:
+    def __init__(self, job: "LazyPickle[Job]", number: int) -> None:
         self._job = job
         self._number = number
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.train import Train
-from aurora.engine.buckets import labels
 from aurora.engine.controls import Controls
-from aurora.engine.plan import Entry
-from aurora.engine.rewriting import rewrite_plan
+from aurora.engine.plan.buckets import labels
+from aurora.engine.plan.plan import Entry
+from aurora.engine.plan.rewriting import rewrite_plan
 from aurora.engine.spark.state import SparkStore
 from aurora.engine.stage import run_stage
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment, to_arrow

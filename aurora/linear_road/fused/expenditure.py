@@ -9,7 +9,7 @@ import numpy as np
 from aurora import Train, Turn
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.numbers import numbers
-from aurora.linear_road.network.past import stamped
+from aurora.linear_road.network.past import answer_requests
 from aurora.linear_road.network.prepared import Prepared
 
 __all__ = ["EXPENDITURES", "expenditure"]
@@ -40,4 +40,4 @@ class Expenditure:
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found = (keys[at] == wanted) & (xway < xways)
             paid[found] = tolls[at[found]]
-        return stamped(requests, {"Bal": paid})
+        return answer_requests(requests, {"Bal": paid})

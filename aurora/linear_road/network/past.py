@@ -13,7 +13,7 @@ from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.network.numbers import Array, numbers
 from aurora.linear_road.network.prepared import MINUTES, Prepared
 
-__all__ = ["JOURNEYS", "journeys", "stamped"]
+__all__ = ["JOURNEYS", "answer_requests", "journeys"]
 
 JOURNEYS = {"answers": "Time int, QID bigint, TravelTime bigint, Toll bigint"}
 
@@ -51,7 +51,7 @@ class Journeys:
                     (MINUTES, EDITION_2004.toll_speed, EDITION_2004.toll_cars),
                 )
         whole = {"TravelTime": np.floor(seconds + 0.5), "Toll": np.floor(tolls + 0.5)}
-        return stamped(requests, {name: values.astype(np.int64) for name, values in whole.items()})
+        return answer_requests(requests, {name: values.astype(np.int64) for name, values in whole.items()})
 
 
 @cached_kernel
@@ -75,7 +75,7 @@ def _walk(queries: Any, asked: Any, speeds: Any, cars: Any, seconds: Any, tolls:
         tolls[query] = toll
 
 
-def stamped(requests: Train, columns: Mapping[str, Array]) -> Mapping[str, Train]:
+def answer_requests(requests: Train, columns: Mapping[str, Array]) -> Mapping[str, Train]:
     """The columns as answers to the requests."""
     fields = [requests.rows["Time"], requests.rows["QID"], *(pa.array(column) for column in columns.values())]
     rows = pa.record_batch(fields, names=["Time", "QID", *columns])

@@ -12,7 +12,7 @@ from aurora.linear_road.delivery import ENDED, Clock, Delivery, delivered_second
 from aurora.linear_road.reading import Survey
 from aurora.linear_road.rivals.procedure import Arrival
 
-__all__ = ["Feed", "driven"]
+__all__ = ["Feed", "drive_in_real_time"]
 
 # How long to wait before looking again.
 _NAP = 0.01
@@ -79,7 +79,7 @@ class _Folder:
 
 
 @contextmanager
-def driven(data: Path, found: Survey, replicate: int, scratch: Path) -> Iterator[Feed]:
+def drive_in_real_time(data: Path, found: Survey, replicate: int, scratch: Path) -> Iterator[Feed]:
     """The data in real time, from now on, through files in `scratch`."""
     clock, folder = Clock(scratch / "clock.json"), scratch / "delivered"
     delivery = Delivery(

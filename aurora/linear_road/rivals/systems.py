@@ -17,7 +17,7 @@ from aurora.linear_road.answers import response_times
 from aurora.linear_road.reading import survey
 from aurora.linear_road.rivals.database import Database, empty
 from aurora.linear_road.rivals.duck import DuckDatabase
-from aurora.linear_road.rivals.feed import Feed, driven
+from aurora.linear_road.rivals.feed import Feed, drive_in_real_time
 from aurora.linear_road.rivals.poll import Batch, poll
 from aurora.linear_road.rivals.postgres import PostgresDatabase
 from aurora.linear_road.rivals.procedure import Procedure
@@ -26,7 +26,7 @@ from aurora.linear_road.run import Progress, RunReport, run_benchmark
 from aurora.linear_road.stored_histories import find_histories
 from aurora.linear_road.validate import write_rejects
 
-__all__ = ["SYSTEMS", "Input", "Relational", "System", "Telling", "opened"]
+__all__ = ["SYSTEMS", "Input", "Relational", "System", "Telling", "open_system"]
 
 HOPELESS = 60.0
 
@@ -98,7 +98,7 @@ Driver = Callable[..., AbstractContextManager[Feed]]
 class Relational:
     """A relational system that polls. Histories are loaded before the clock starts, once for runs with the same."""
 
-    def __init__(self, database: Database, driver: Driver = driven) -> None:
+    def __init__(self, database: Database, driver: Driver = drive_in_real_time) -> None:
         self.name = database.name
         self._database = database
         self._driver = driver
@@ -169,7 +169,7 @@ SYSTEMS = ("aurora", "duckdb", "postgres")
 
 
 @contextmanager
-def opened(name: str, tell: Callable[[str], None] = lambda _: None) -> Iterator[System]:
+def open_system(name: str, tell: Callable[[str], None] = lambda _: None) -> Iterator[System]:
     """The system of this name, ready to run; whatever it started is gone afterwards."""
     with ExitStack() as stack:
         if name == "aurora":

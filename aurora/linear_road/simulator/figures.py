@@ -65,6 +65,7 @@ def summary(
             "expressways": settings.expressways,
             "minutes": settings.minutes,
             "last": settings.last,
+            "queries": settings.queries,
         },
         "counts": {
             "reports": sum(each["reports"] for each in expressways),

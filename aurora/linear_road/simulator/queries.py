@@ -1,4 +1,4 @@
-"""Historical queries: one report in a hundred is followed by one from the same car."""
+"""Historical queries: a share of the reports is followed by one from the same car."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ from aurora.linear_road.simulator.road import SEGMENTS
 
 __all__ = ["Queries", "draw_queries"]
 
-SHARE = 0.01
 # Balance, expenditure, travel time.
 KINDS, KIND_SHARES = np.array([2, 3, 4], np.int32), (0.5, 0.1, 0.4)
 # How often a driver asks about the expressway that he is on.
@@ -32,8 +31,10 @@ class Queries(NamedTuple):
     day: Ints
 
 
-def draw_queries(stream: np.random.Generator, reports: int, expressway: int, expressways: int) -> Queries:
-    report = np.flatnonzero(stream.random(reports) < SHARE)
+def draw_queries(
+    stream: np.random.Generator, reports: int, share: float, expressway: int, expressways: int
+) -> Queries:
+    report = np.flatnonzero(stream.random(reports) < share)
     count = len(report)
 
     def between(low: int, high: int) -> Ints:

@@ -14,6 +14,8 @@ class Settings:
     seed: int
     # Keep only so many minutes, the last ones; all of them by default.
     last: int | None = None
+    # The share of the reports that a query of the same car follows.
+    queries: float = 0.01
 
     def __post_init__(self) -> None:
         if self.expressways < 1:
@@ -24,6 +26,8 @@ class Settings:
             raise AuroraError(f"--seed must be 0 or more, not {self.seed}")
         if self.last is not None and not 1 <= self.last <= self.minutes:
             raise AuroraError(f"--last must be between 1 and --minutes ({self.minutes}), not {self.last}")
+        if not 0 <= self.queries <= 1:
+            raise AuroraError(f"--queries must be between 0 and 1, not {self.queries:g}")
 
     @property
     def seconds(self) -> int:

@@ -110,7 +110,7 @@ def write_expressway(
             directions = np.repeat(np.arange(2, dtype=np.int32), [len(chunk) for chunk in chunks])
             order = np.argsort(reports[:, 0], kind="stable")
             rows = _rows(reports[order], directions[order], vids, expressway)
-            queries = draw_queries(stream, len(rows), expressway, settings.expressways)
+            queries = draw_queries(stream, len(rows), settings.queries, expressway, settings.expressways)
             qids = (asked + np.arange(len(queries.report))) * settings.expressways + expressway
             asked += len(qids)
             kinds.update(queries.kind.tolist())

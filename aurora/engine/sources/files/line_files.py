@@ -1,0 +1,275 @@
+"""Files of CSV or JSON lines: one file, or those of a folder or pattern in the order of their names."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.sources.files.file_list import FileList
+from aurora.engine.sources.files.text_files import TextFiles
+from aurora.engine.sources.files.unpack import is_packed
+from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
+from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
+from aurora.engine.sources.text.hints import hints, unreadable
+from aurora.engine.sources.text.lines import Style, check_flat, cut_lines
+from aurora.engine.sources.text.record_ends import NOTHING, scan
+from aurora.engine.sources.text.remaining_lines import line_bytes, lines_left
+from aurora.engine.sources.text.text import FileText, mark_before
+from aurora.errors import AuroraError, raise_if
+
+__all__ = ["LineFiles"]
+
+
+# In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones.
+PASSED = "passed"
+
+
+def _changed(path: str) -> AuroraError:
+    return AuroraError(
+        f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be repeated; "
+        "put the old one back, or start over with --fresh"
+    )
+
+
+@dataclass
+class LineFiles:
+    """`style`: csv or json. `notes` is a file for what must not change, `unpacked` a folder for unpacked copies.
+
+    A cursor is the number of the file, the byte and the line in it, a mark of what is before that byte, and the rows
+    before it in all files. That of a single file which is followed also tells which file it was: its inode, and how
+    often it has been replaced.
+    """
+
+    path: str
+    style: str
+    schema: Schema
+    follow: bool = False
+    notes: str | None = None
+    delimiter: str = ","
+    header: bool | None = None
+    unpacked: str | None = None
+    encoding: str = UTF_8
+    nulls: tuple[str, ...] = ()
+    loose: bool = False
+    # A file of this name in the folder says that no other will come.
+    end: str | None = None
+    # Whether rows may be left out under overload: somebody puts them there by the clock.
+    shed: bool = False
+    # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
+    _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
+    _forgotten: int = 0
+
+    def __post_init__(self) -> None:
+        if self.style == "csv":
+            check_flat(self.schema, self.path)
+
+    @cached_property
+    def _files(self) -> FileList:
+        return FileList(self.path, self.follow, self.notes, self.end)
+
+    @property
+    def _style(self) -> Style:
+        return Style(self.style, self.delimiter, self.header, self.encoding, self.nulls, self.loose)
+
+    @cached_property
+    def _texts(self) -> TextFiles:
+        return TextFiles(self._style, self.schema, self.unpacked)
+
+    @property
+    def _csv(self) -> Csv | None:
+        return self._style.csv if self.style == "csv" else None
+
+    @property
+    def skips(self) -> bool:
+        return True
+
+    @property
+    def keeps(self) -> bool:
+        return not self.shed
+
+    @property
+    def live(self) -> bool:
+        return self.follow
+
+    @property
+    def _tailed(self) -> bool:
+        """Whether the file may still grow: then its last line counts only once it is ended."""
+        return self.follow and not self._files.several and not self._texts.is_copied(self.path)
+
+    def forget(self, cursor: Cursor) -> None:
+        """Copies of files that are done with go."""
+        # Only what is behind the last one that went: of a folder that is followed for days there are many.
+        done = self._files.known()[self._forgotten : cursor["file"]]
+        for path in done:
+            self._texts.forget(path)
+        self._forgotten += len(done)
+
+    def identity(self) -> str:
+        return f"{self._style}:{self.path}"
+
+    def check(self) -> None:
+        """Raises a fault if the header of the first file lacks a field, or if no line of a single file can be read."""
+        known = self._files.known()
+        # Those of a folder that have been read may be gone.
+        there = (path for path in known if not self._files.several or os.path.exists(path))
+        for path in islice(there, 1):
+            head = None if self._texts.is_copied(path) else self._texts.head(path, not self._tailed)
+            if head and self.style == "csv" and not self._files.several and not self.follow:
+                raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
+
+    def begin(self) -> Cursor:
+        return {"file": 0, "byte": 0, "line": 0, "row": 0, "mark": 0}
+
+    def advance(self, cursor: Cursor, rows: int) -> Cursor:
+        for _ in range(2):
+            reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
+            if has_moved(cursor, reached):
+                return reached
+            if not self._files.look():
+                break
+        return cursor
+
+    def _advance(self, cursor: Cursor, rows: int) -> Cursor:
+        target = cursor["row"] + rows
+        files = self._files.known()
+        self._seen.clear()
+        cursor.pop(PASSED, None)
+        passed: list[list[int]] = []
+        if not files or (self._tailed and not os.path.exists(self.path)):
+            return cursor
+        first = cursor["row"] == 0
+        if self._tailed:
+            self._begin_anew_if_replaced(cursor)
+        else:
+            self._check(cursor)
+        while cursor["file"] < len(files) and cursor["row"] < target:
+            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            self._skip_header(cursor, path)
+            found = scan(text, cursor["byte"], target - cursor["row"], self._csv, not self._tailed)
+            self._seen[path] = cursor["byte"], found
+            if len(found.ends):
+                if first:
+                    place = cursor["byte"], cursor["line"]
+                    add_notice(
+                        cursor,
+                        hints(
+                            text,
+                            self._texts.form(path, not self._tailed),
+                            *place,
+                            self.schema,
+                            not self._tailed,
+                        ),
+                    )
+                cursor["byte"] = int(found.ends[-1])
+                cursor["line"] += int(found.lines[-1])
+                cursor["row"] += len(found.ends)
+                first = False
+            if cursor["byte"] < text.size() or self._tailed:
+                break
+            if cursor["file"] + 1 == len(files) and not (cursor["row"] < target and self._files.look()):
+                break
+            passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
+            cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+        if passed:
+            cursor[PASSED] = passed
+        if cursor["file"] < len(files):
+            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), cursor["byte"])
+        return cursor
+
+    def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
+        inode = os.stat(self.path).st_ino
+        text = FileText.of(self.path)
+        if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
+            notice = (
+                f"{text.label} was replaced or became shorter: it is read again from the beginning; lines added to "
+                f"the old file after line {cursor['line']} were not read"
+            )
+            cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)
+            add_notice(cursor, notice)
+            self._texts.forget_heads()
+            self._seen.clear()
+        cursor["inode"] = inode
+
+    def _check(self, cursor: Cursor) -> None:
+        """Raises a fault unless what lies before a place is what was read to get there."""
+        files = self._files.known()
+        if cursor["byte"] == 0 or (cursor["file"] >= len(files) and not self._tailed):
+            return
+        path = files[cursor["file"]] if files else self.path
+        known = os.path.exists(path) and (
+            cursor.get("inode") in (None, os.stat(path).st_ino)
+            and mark_before(self._texts.text(path), cursor["byte"]) == cursor["mark"]
+        )
+        if not known:
+            raise _changed(path)
+
+    def _passed(self, start: Cursor, end: Cursor) -> dict[int, int]:
+        """Where the files end that the batch reads to their ends, as they were when it was planned."""
+        ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
+        for number, (size, mark) in enumerate(end.get(PASSED, [])):
+            path = self._files.known()[start["file"] + number]
+            text = self._texts.text(path) if os.path.exists(path) else None
+            if text is None or text.size() != size or mark_before(text, size) != mark:
+                raise _changed(path)
+        return ends
+
+    def finished(self, cursor: Cursor) -> bool:
+        if self.follow and not self._files.ended():
+            return False
+        files = self._files.known()
+        return bool(
+            cursor["file"] >= len(files)
+            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._texts.text(files[-1]).size())
+        )
+
+    def waiting(self, cursor: Cursor) -> int | None:
+        files = self._files.known()
+        if any(map(is_packed, files[cursor["file"] :])):
+            return None
+        return lines_left(files, cursor["file"], cursor["byte"], cursor["line"])
+
+    def row_bytes(self, cursor: Cursor) -> int:
+        files = self._files.known()
+        if cursor["file"] >= len(files) or not os.path.exists(path := files[cursor["file"]]):
+            return 0
+        return line_bytes(self._texts.text(path), cursor["byte"], cursor["line"])
+
+    def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
+        if not has_moved(start, end):
+            # What the cursor tells of files that were passed is about an earlier batch.
+            return []
+        share = max(1, -(-(end["row"] - start["row"]) // number))
+        pieces: list[Piece] = []
+        cursor = dict(start)
+        self._check(end)
+        if start.get("generation", 0) != end.get("generation", 0):
+            cursor.update(byte=0, line=0)
+        else:
+            self._check(start)
+        files = self._files.known()
+        ends = self._passed(start, end)
+        while cursor["row"] < end["row"]:
+            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            self._skip_header(cursor, path)
+            stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
+            if cursor["byte"] < stop:
+                found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
+                place = cursor["byte"], cursor["line"], cursor["row"]
+                pieces += cut_lines(
+                    text, self._texts.form(path, not self._tailed), found, *place, share, self.schema
+                )
+                cursor["row"] += len(found.ends)
+            cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+        return pieces
+
+    def _scanned(self, path: str, start: int, records: int, stop: int) -> Split:
+        begun, found = self._seen.get(path, (-1, NOTHING))
+        if begun == start and len(found.ends) and found.ends[-1] == stop:
+            return found
+        return scan(self._texts.text(path), start, records, self._csv, True, stop)
+
+    def _skip_header(self, cursor: Cursor, path: str) -> None:
+        head = self._texts.head(path, not self._tailed) if cursor["byte"] == 0 else None
+        if head is not None:
+            cursor.update(byte=head.bytes, line=cursor["line"] + head.lines)

@@ -1,0 +1,61 @@
+"""Files of lines as they are read: unpacked where they are packed, and what the first line of each tells."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aurora.algebra.tuples.schema import Schema
+from aurora.engine.sources.files.unpack import is_packed, unpack, unpacked_path
+from aurora.engine.sources.text.encodings import is_wide
+from aurora.engine.sources.text.lines import Form, Head, Style, read_head
+from aurora.engine.sources.text.text import FileText
+from aurora.errors import AuroraError
+
+__all__ = ["TextFiles"]
+
+
+@dataclass
+class TextFiles:
+    """`unpacked` is a folder for unpacked copies."""
+
+    style: Style
+    schema: Schema
+    unpacked: str | None = None
+    _heads: dict[str, Head] = field(default_factory=dict)
+
+    def is_copied(self, path: str) -> bool:
+        """Whether its bytes are read from a copy that is unpacked, and in UTF-8."""
+        return is_packed(path) or is_wide(self.style.encoding)
+
+    def text(self, path: str) -> FileText:
+        if not self.is_copied(path):
+            return FileText.of(path)
+        if self.unpacked is None:
+            raise AuroraError(f"{path} is compressed, and there is no folder in which to unpack it")
+        encoding = self.style.encoding
+        copy = unpack(path, self.unpacked, encoding if is_wide(encoding) else None)
+        return FileText(copy, os.path.basename(path))
+
+    def head(self, path: str, complete: bool = True) -> Head | None:
+        """What the first line tells; nothing if more of it may come, unless the file is complete."""
+        if path not in self._heads:
+            text = self.text(path)
+            head = read_head(text, 0, self.style, self.schema, complete, text.size())
+            if head is None:
+                return None
+            self._heads[path] = head
+        return self._heads[path]
+
+    def form(self, path: str, complete: bool = True) -> Form:
+        head = self.head(path, complete)
+        return head.form if head is not None else Form(self.style.csv if self.style.kind == "csv" else None)
+
+    def forget(self, path: str) -> None:
+        """A copy of a file that is done with goes."""
+        self._heads.pop(path, None)
+        if self.is_copied(path) and self.unpacked is not None:
+            Path(unpacked_path(path, self.unpacked)).unlink(missing_ok=True)
+
+    def forget_heads(self) -> None:
+        """Files may have been replaced by others."""
+        self._heads.clear()

@@ -1,0 +1,63 @@
+"""Files that are packed, or in UTF-16: copied once into a folder of the checkpoint, and read from there by place."""
+
+import bz2
+import gzip
+import io
+import os
+import shutil
+import zlib
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+from aurora.errors import AuroraError
+
+__all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
+
+ENDINGS = (".gz", ".zst", ".bz2")
+CHUNK = 1 << 20
+
+
+def is_packed(path: str) -> bool:
+    return path.endswith(ENDINGS)
+
+
+def unpacked_path(path: str, folder: str) -> str:
+    name = os.path.basename(path)
+    for ending in ENDINGS:
+        name = name.removesuffix(ending)
+    return os.path.join(folder, f"{zlib.crc32(path.encode()):08x}-{name}")
+
+
+def unpack(path: str, folder: str, encoding: str | None = None) -> str:
+    """The path of the copy, unpacked and in UTF-8 if it is not, which is made if it is missing.
+
+    So a restart finds the same bytes.
+    """
+    target = unpacked_path(path, folder)
+    if not os.path.exists(target):
+        os.makedirs(folder, exist_ok=True)
+        try:
+            with open_packed(path) as packed, open(target + ".partial", "wb") as file:
+                if encoding is None:
+                    shutil.copyfileobj(packed, file, CHUNK)
+                else:
+                    text = io.TextIOWrapper(packed, encoding, newline="")
+                    while part := text.read(CHUNK):
+                        file.write(part.encode())
+        except UnicodeError:
+            raise AuroraError(f"{path} is not {encoding} text; check ?encoding=") from None
+        except (OSError, EOFError, zlib.error) as fault:
+            raise AuroraError(f"{path} cannot be unpacked: {str(fault).splitlines()[0]}") from None
+        os.replace(target + ".partial", target)
+    return target
+
+
+def open_packed(path: str) -> BinaryIO:
+    if path.endswith(".gz"):
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    if path.endswith(".bz2"):
+        return cast(BinaryIO, bz2.open(path, "rb"))
+    if path.endswith(".zst"):
+        return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(path), "zstd"))
+    return open(path, "rb")
