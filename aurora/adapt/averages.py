@@ -60,6 +60,8 @@ class Averages:
     at: float = 0.0
     last: Work | None = None
     batches: int = 0
+    # How long the newest rows of the last batch had waited when it was made.
+    waited: Mapping[str, float] = field(default_factory=dict)
 
     def add(self, report: BatchReport) -> "Averages":
         """With another batch of the same run."""
@@ -84,6 +86,7 @@ class Averages:
             report.seconds,
             work,
             self.batches + 1,
+            {name: read.waited[0] for name, read in work.inputs.items()},
         )
 
     def _grow(self, waiting: Mapping[str, int | None], passed: float, keep: float) -> dict[str, float]:
@@ -95,15 +98,16 @@ class Averages:
         return grown
 
     def _come(self, work: Work) -> dict[str, float]:
-        """Rows that came between the questions for the last batch and for this one, a second."""
+        """Rows that came between the moments at which the last batch and this one were made, a second."""
         if not work.before or not self.batches:
             return dict(self.comes)
-        keep = 0.5 ** (work.before / COMING)
+        passed = work.apart or work.before
+        keep = 0.5 ** (passed / COMING)
         found: dict[str, float] = {}
         for name, read in work.inputs.items():
             left = self.waiting.get(name)
             if read.waiting is not None and left is not None:
-                now = max(read.rows + read.waiting - left, 0) / work.before
+                now = max(read.rows + read.waiting - left, 0) / passed
                 found[name] = self.comes.get(name, now) * keep + now * (1 - keep)
         return found
 
@@ -146,6 +150,7 @@ class Averages:
                     self.growth.get(name, 0.0),
                     name in live,
                     self.comes.get(name),
+                    self.waited.get(name, 0.0),
                 )
                 for name, sums in self.inputs.items()
             },

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aurora.engine.drops import WHOLE, Drop
 from aurora.network.network import Network
 
 __all__ = ["describe_arcs", "draw_figures"]
@@ -52,7 +53,8 @@ def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
         f"from batch {change['batch']} on: {change['what']}, for {change['why']}"
         for change in status.get("changes", [])
     ]
-    return "\n".join([*lines, *_overhead(status, whole), *changes, *status.get("troubles", [])])
+    drops = [_drop(drop) for drop in status.get("controls", {}).get("drops", [])]
+    return "\n".join([*lines, *_overhead(status, whole), *changes, *drops, *status.get("troubles", [])])
 
 
 def _work(status: Mapping[str, Any]) -> float:
@@ -108,7 +110,16 @@ def _quality(found: Mapping[str, Any]) -> str:
         if found.get(key) is not None
     ]
     told += [f"utility {found['utility']:.3g}"] if found.get("utility") is not None else []
+    told += [f"{100 * found['delivered']:.3g}% delivered"] if found.get("delivered", 1.0) < 1 else []
+    told += [f"{found['shed']:,} shed"] if found.get("shed") else []
     return ", ".join(told)
+
+
+def _drop(drop: Mapping[str, Any]) -> str:
+    """A drop box, where it stands and what it leaves out."""
+    place = Drop(**drop).place
+    which = f" where {drop['where']}" if drop["where"] else ""
+    return f"drop box at {place}: {100 * drop['millionths'] / WHOLE:.3g}% left out{which}"
 
 
 def _share(rate: float | None, cost: float | None, whole: float) -> str:

@@ -33,8 +33,8 @@ class InputFigures:
     """`rate`: rows read a second; `cost`: seconds of one core to read a further row.
 
     `waiting` are the rows that have come and are not read yet, None where nobody knows; `growth` is by how many they
-    become more in a second, `comes` how many came a second of late. Only a `live` input falls behind: a stored file
-    waits.
+    become more in a second, `comes` how many came a second of late. The newest row that was read had `waited` so many
+    seconds. Only a `live` input falls behind: a stored file waits.
     """
 
     rate: float
@@ -43,6 +43,7 @@ class InputFigures:
     growth: float = 0.0
     live: bool = False
     comes: float | None = None
+    waited: float = 0.0
 
     @property
     def arriving(self) -> float:

@@ -1,12 +1,17 @@
 """Overload: how much more work comes than can be done, and since when it counts."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from aurora.adapt.figures import Figures
 from aurora.engine.pacing import find_longest
+from aurora.engine.statistics import BatchReport
+from aurora.network.qos import Graph
 
-__all__ = ["Load", "find_load", "is_over", "is_pressed"]
+__all__ = ["Load", "find_delays", "find_late", "find_load", "is_over", "is_pressed"]
 
 # The share of the cores that a network may plan with: the rest is for what no figure knows.
 HEADROOM = 0.85
@@ -27,15 +32,42 @@ class Load:
     excess: float
 
 
-def find_load(figures: Figures, row_cost: float, zone: float, late: float, under_way: float = 0.0) -> Load:
+def find_delays(report: BatchReport, graphs: Mapping[str, Graph]) -> dict[str, float]:
+    """How long the slowest rows of a batch were under way to each of these outputs: the 99th percentile, in seconds.
+
+    To one that has got none they would have been as long under way as what was read: had it come out, it would have
+    waited for this batch, and for about as long as a batch takes.
+    """
+    waited = max((read.waited[1] for read in report.work.inputs.values()), default=0.0)
+    found = dict.fromkeys(graphs, waited + (report.work.before or 0.0))
+    for name in graphs:
+        if name in report.delays and report.delays[name].samples:
+            found[name] = float(np.quantile(report.delays[name].samples, 0.99)) / 1000
+    return found
+
+
+def find_late(report: BatchReport, graphs: Mapping[str, Graph]) -> float:
+    """How much of the good zone of its output the slowest rows have used up, where that is most; 1 for all of it.
+
+    A row of a window is as old as its oldest tuple, and so says nothing of the zones of other outputs.
+    """
+    # Where no output has a good zone that ends, the network as a whole has one.
+    ending = {name: graph for name, graph in graphs.items() if not math.isinf(graph.good_until)}
+    ending = ending or {"": Graph(((0.0, 1.0), (ZONE, 1.0), (2 * ZONE, 0.0)))}
+    delays = find_delays(report, ending)
+    return max(delay / ending[name].good_until for name, delay in delays.items())
+
+
+def find_load(figures: Figures, row_cost: float, zone: float, under_way: float = 0.0) -> Load:
     """The load now, if nothing were shed: then a row costs `row_cost` seconds of one core.
 
     Batches keep within the good `zone`, so the shorter it is, the more of the time goes into batches as such. Where a
-    source does not say what waits, how `late` its rows are says it. What waits was counted `under_way` seconds ago.
+    source does not say what waits, it is what came since the newest row that was read. What waits was counted
+    `under_way` seconds ago.
     """
     live = [read for read in figures.inputs.values() if read.live]
     arriving = sum(read.arriving for read in live)
-    waiting = sum(late * read.rate if read.waiting is None else read.waiting for read in live)
+    waiting = sum(read.waited * read.rate if read.waiting is None else read.waiting for read in live)
     longest = find_longest(_limit(zone))
     # A batch that took longer than it may has let come what another one must work off.
     waiting += arriving * max(under_way - longest, 0.0)
@@ -53,14 +85,17 @@ def find_load(figures: Figures, row_cost: float, zone: float, late: float, under
 
 
 def is_pressed(load: Load, zone: float, late: float) -> bool:
-    """Whether load must be shed: rows are late because there is too much to do, or will be because too much comes."""
+    """Whether load must be shed: rows are late because there is too much to do, or will be because too much comes.
+
+    `late` is how much of their good zone they have used up.
+    """
     soon = load.share > 1 and load.behind > _limit(zone)
-    return load.excess > 0 and (late > _limit(zone) or soon)
+    return load.excess > 0 and (late > 1 or soon)
 
 
 def is_over(load: Load, zone: float, late: float) -> bool:
     """Whether shedding can end: all that comes could be done, and nothing waits for long."""
-    return load.excess <= 0 and max(late, load.behind) < _limit(zone)
+    return load.excess <= 0 and late < 1 and load.behind < _limit(zone)
 
 
 def _limit(zone: float) -> float:

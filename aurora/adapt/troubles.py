@@ -1,12 +1,12 @@
 """Dynamic introspection: outputs outside their good zone and inputs that fall behind, noticed and, later, over."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from aurora.adapt.figures import Figures
 from aurora.network.qos import Qos
 
-__all__ = ["Look", "Noticed", "look_at", "notice"]
+__all__ = ["Look", "Noticed", "end_quiet", "look_at", "look_at_waiting", "notice"]
 
 # So many batches in a row begin a trouble, and so many end it: one slow batch is none, and one quick batch no cure.
 BEGIN, END = 3, 3
@@ -45,6 +45,11 @@ class Noticed:
     told: tuple[str, ...] = ()
 
     @property
+    def open(self) -> list[str]:
+        """The inputs and outputs that are in trouble."""
+        return [name for name, case in self.cases.items() if case.open is not None]
+
+    @property
     def troubles(self) -> list[str]:
         return [case.open for case in self.cases.values() if case.open is not None]
 
@@ -76,6 +81,24 @@ def look_at(
             f"input {name} has caught up: {read.waiting:,} rows waiting",
         )
     return found
+
+
+def look_at_waiting(graphs: Mapping[str, Qos | None], ages: Mapping[str, float]) -> dict[str, Look]:
+    """The outputs that make no batch while what leads to them waits, and waits too long; `ages` are seconds."""
+    found: dict[str, Look] = {}
+    for name, age in ages.items():
+        qos = graphs.get(name)
+        if qos is not None and qos.latency is not None and age > qos.latency.good_until:
+            text = f"output {name} is outside its good zone: what leads to it waits for {_seconds(age)}"
+            found[f"output {name}"] = Look(True, False, f"{text} > {_seconds(qos.latency.good_until)}", "")
+    return found
+
+
+def end_quiet(before: Noticed, quiet: Collection[str]) -> Noticed:
+    """Without the troubles of outputs to which nothing came for long, though nothing waits on its way there."""
+    ended = [name for name in quiet if before.cases[name].open is not None]
+    over = {name: Case() for name in ended}
+    return Noticed({**before.cases, **over}, tuple(f"{name} has no late rows any more" for name in ended))
 
 
 def notice(before: Noticed, looks: Mapping[str, Look]) -> Noticed:

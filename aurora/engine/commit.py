@@ -114,7 +114,7 @@ class Commits:
                     _delays(rows, arrived),
                     _shown(by_lane.get(Lane.TAPS, [])),
                     totals.behind,
-                    sum_work(counts, reads, said["waiting"], said["took"], values),
+                    sum_work(counts, reads, said["waiting"], said["took"], values, said["apart"]),
                 )
             )
 

@@ -23,18 +23,21 @@ class BoxWork:
 class InputWork:
     """Rows of an input that were read, and the seconds of one core that this took.
 
-    `waiting` are the rows that lay there when the batch was made and did not come with it; None if nobody knows.
+    `waiting` are the rows that lay there when the batch was made and did not come with it; None if nobody knows. Those
+    that came with it had `waited` by then, the newest and the oldest one, in seconds.
     """
 
     rows: int
     seconds: float
     waiting: int | None = None
+    waited: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Work:
     """One batch. How long a batch took is known when the next one is made: `before` are the seconds of the batch
-    before this one, from one question for input to the next; None where another process had made that batch.
+    before this one, from one question for input to the next; None where another process had made that batch. `apart`
+    are the seconds between the moments at which the two were made: where a run was idle or paused, these are more.
 
     `shed` are the tuples of each stream that drop boxes have left out, `values` the rows of outputs that are worth
     something by a value, counted by it.
@@ -45,6 +48,7 @@ class Work:
     before: float | None = None
     shed: dict[str, int] = field(default_factory=dict)
     values: dict[str, list[int]] = field(default_factory=dict)
+    apart: float | None = None
 
     @property
     def rows(self) -> int:
@@ -64,9 +68,10 @@ def sum_work(
     waiting: Mapping[str, int | None],
     took: int | None,
     values: Iterable[Mapping[str, Any]] = (),
+    apart: int | None = None,
 ) -> Work:
-    """The notes of all tasks of a batch; what is `waiting` and the milliseconds that the batch before `took` come from
-    the source."""
+    """The notes of all tasks of a batch; what is `waiting` and the milliseconds that the batch before `took`, and that
+    lie between both, come from the source."""
     boxes: dict[str, BoxWork] = {}
     shed: Counter[str] = Counter()
     for count in counts:
@@ -83,12 +88,17 @@ def sum_work(
     inputs = {name: InputWork(0, 0.0, left) for name, left in waiting.items()}
     for read in reads:
         known = inputs.get(read["input"], InputWork(0, 0.0))
+        newest, oldest = (moment / 1000 for moment in read.get("waited", (0, 0)))
         inputs[read["input"]] = InputWork(
-            known.rows + read["rows"], known.seconds + read["nanoseconds"] / 1e9, known.waiting
+            known.rows + read["rows"],
+            known.seconds + read["nanoseconds"] / 1e9,
+            known.waiting,
+            (min(known.waited[0], newest) if known.rows else newest, max(known.waited[1], oldest)),
         )
     boxes = {name: work for name, work in boxes.items() if work.given or work.taken}
     counted: dict[str, list[int]] = {}
     for found in values:
         own = counted.get(found["output"], [0] * len(found["counts"]))
         counted[found["output"]] = [one + other for one, other in zip(own, found["counts"], strict=True)]
-    return Work(boxes, inputs, None if took is None else took / 1000, dict(+shed), counted)
+    passed = None if apart is None else apart / 1000
+    return Work(boxes, inputs, None if took is None else took / 1000, dict(+shed), counted, passed)

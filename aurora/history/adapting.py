@@ -7,6 +7,7 @@ from aurora.adapt.deferral import ARC, Split
 from aurora.adapt.figures import Figures
 from aurora.adapt.flows import complete_rates
 from aurora.adapt.optimiser import Optimiser
+from aurora.adapt.overload import find_late
 from aurora.adapt.shedding import Shedding
 from aurora.engine.drops import Drop
 from aurora.engine.plan.plan import Plan
@@ -16,8 +17,9 @@ from aurora.engine.statistics import BatchReport
 from aurora.history.catalog import Catalog
 from aurora.history.deferred import Deferred
 from aurora.history.home import Home
-from aurora.history.parts import Parts, Turns, find_late
+from aurora.history.parts import Parts
 from aurora.history.shedder import Shedder
+from aurora.history.turns import Turns, find_graphs
 from aurora.network.network import Network
 
 __all__ = ["Adapting"]
@@ -47,6 +49,9 @@ class Adapting:
             for stream in self._arcs
         }
         self.turns = None if split is None else Turns(split, settings.batch)
+        # Of the outputs that come from the urgent part, and go somewhere.
+        urgent = find_graphs(network if split is None else split.urgent)
+        self._urgent = {name: urgent[name] for name in urgent if name in sinks or name in network.points}
         ends = {name: output.port for name, output in network.outputs.items() if name in sinks}
         shedder = Shedder(network, ends)
         self.shedder = shedder if settings.shed and shedder.needed else None
@@ -67,7 +72,8 @@ class Adapting:
         self.catalog.most = self._longest * self._inputs
         if self.shedder is not None:
             self.shedder.inputs, self.shedder.skipping = main.sheddable, main.skipping
-        self._parts = Parts(main, deferred, self.turns)
+        resumed = (lambda: None) if self.shedder is None else self.shedder.resume
+        self._parts = Parts(main, deferred, self.turns, resumed, self.catalog.take_ages)
         return self._parts
 
     def watched(self, watch: Callable[[BatchReport], None] | None) -> Callable[[BatchReport], None]:
@@ -80,7 +86,7 @@ class Adapting:
             if self.shedder is not None:
                 self.shedder.take(report)
                 if self._parts is not None and self.shedder.inputs:
-                    late, waited = find_late(report), self._parts.waited()
+                    late, waited = find_late(report, self._urgent), self._parts.waited()
                     # Of two parts that share the cores, how long a batch of one took says nothing of all.
                     whole = report if self._parts.deferred is None else None
                     self._obey(self.shedder.decide(self.figures(), late, waited, whole))

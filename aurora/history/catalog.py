@@ -12,7 +12,7 @@ from typing import Any
 
 from aurora.adapt.averages import Averages
 from aurora.adapt.figures import Figures, longest_batch
-from aurora.adapt.troubles import Noticed, look_at, notice
+from aurora.adapt.troubles import Look, Noticed, end_quiet, look_at, look_at_waiting, notice
 from aurora.engine.controls import Rewrites, replace_text
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.errors import AuroraError
@@ -23,6 +23,8 @@ __all__ = ["Catalog", "read_averages", "read_figures"]
 
 # Between two notes in the home, in seconds.
 EVERY = 5.0
+# A trouble of an output is over when no row has come to it for so many seconds, and none waits.
+QUIET = 30.0
 
 
 class Catalog:
@@ -55,6 +57,8 @@ class Catalog:
         self._orders: dict[str, Rewrites] = {}
         self.values: Callable[[], Mapping[str, Any]] = dict
         self._noticed = Noticed()
+        # When something was seen of an output or input last.
+        self._looked: dict[str, float] = {}
         # The parts of a network are called by threads of their own.
         self._noticing = threading.Lock()
         # The moment at which the seconds of the run began, and the one of the last note: the first batch is noted.
@@ -64,6 +68,7 @@ class Catalog:
     @property
     def troubles(self) -> list[str]:
         """What is wrong now, a sentence each."""
+        self._notice({})
         return self._noticed.troubles
 
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
@@ -89,12 +94,30 @@ class Catalog:
     def _look(self, report: BatchReport, figures: Figures) -> None:
         delays = {name: _quantiles(delays) for name, delays in report.delays.items() if delays.samples}
         # Stored files come in the longest trains: what waits in them is not late.
-        looks = look_at(figures, self._graphs if self.live else {}, delays)
+        self._notice(look_at(figures, self._graphs if self.live else {}, delays))
+
+    def take_ages(self, ages: Mapping[str, float]) -> None:
+        """How long what leads to outputs has waited between the parts of the network by now, in seconds."""
+        self._notice(look_at_waiting(self._graphs if self.live else {}, ages))
+
+    def _notice(self, looks: Mapping[str, Look]) -> None:
         with self._noticing:
+            now = self._clock()
+            self._looked.update(dict.fromkeys(looks, now))
             self._noticed = notice(self._noticed, looks)
             told = self._noticed.told
+            outputs = [name for name in self._noticed.open if name.startswith("output ")]
+            quiet = [name for name in outputs if self._looked[name] < now - QUIET]
+            if quiet and self._has_caught_up():
+                self._noticed = end_quiet(self._noticed, quiet)
+                told += self._noticed.told
         for text in told:
             logging.getLogger("aurora").warning(text)
+
+    def _has_caught_up(self) -> bool:
+        """Whether nothing waits at the inputs."""
+        found = look_at(self.averages.figures(self.cores, live=self.live), {}, {})
+        return all(look.good for look in found.values())
 
     def save(self) -> None:
         """Notes the averages for the next run; figures are not worth a fault."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.adapt.deferral import Split
+from aurora.adapt.flows import find_behind
 from aurora.engine.advice import Adviser
 from aurora.engine.drops import Drop
 from aurora.engine.plan.plan import Plan
@@ -22,6 +23,7 @@ from aurora.history.home import Home
 from aurora.history.point_source import PointSource, reader_name
 from aurora.history.points import Points
 from aurora.history.query import align
+from aurora.network.network import Port
 
 __all__ = ["READER", "Deferred"]
 
@@ -72,8 +74,9 @@ class Deferred:
         self._stepping = self._ending = False
         # Its trains gather for so many seconds before it makes a batch of them.
         self.gathering = 0.0
-        # When the last batch ended, and how late its last row was, in seconds.
+        # When the last batch ended, and how late its last row was, in seconds; and when nothing waited last.
         self._last = clock(), 0.0
+        self._emptied = clock()
         chosen = {name: sinks[name] for name in self.sinks}
         self._run = start_run(
             split.later,
@@ -99,18 +102,20 @@ class Deferred:
         self._last = self._clock(), min(delays, default=1000 * self._last[1]) / 1000
         if self._watch is not None:
             self._watch(report)
-        if self.gathering:
-            # At once: a moment later it has begun the next one, with the little that came meanwhile.
-            self._run.hold_if_free(True)
+        with self._pausing:
+            # Who ends it sets both under the lock: held behind that, it would wait for ever.
+            if self.gathering and not self._ending:
+                # At once: a moment later it has begun the next one, with the little that came meanwhile.
+                self._run.hold_if_free(True)
 
     def find_rest(self) -> float:
         """For how many seconds it has made no batch."""
         return self._clock() - self._last[0]
 
-    def find_age(self) -> float:
-        """For how long what waits at the arcs has been under way, about, in seconds."""
+    def find_age(self, entering: float = 0.0) -> float:
+        """For how long what waits at the arcs has been under way, about, in seconds; it was `entering` when it came."""
         when, late = self._last
-        return self._clock() - when + late
+        return self._clock() - max(when - late, self._emptied - entering)
 
     @property
     def held(self) -> bool:
@@ -175,8 +180,11 @@ class Deferred:
         self._run.set_drops(drops)
 
     def waiting(self) -> int:
-        """The tuples at all arcs that it has not taken yet."""
-        return sum(self.waiting_at().values())
+        """The tuples at all arcs that it has not taken yet. Whoever asks often makes sure that their age is known."""
+        found = sum(self.waiting_at().values())
+        if not found:
+            self._emptied = self._clock()
+        return found
 
     def waiting_at(self) -> dict[str, int]:
         """The same for each input."""
@@ -194,11 +202,16 @@ class Deferred:
             for box in self.network.boxes.values()
         }
 
+    def outputs_waiting(self) -> frozenset[str]:
+        """The outputs that what waits at the arcs leads to."""
+        ends = {name: output.port for name, output in self.network.outputs.items()}
+        arcs = [Port(name) for name, rows in self.waiting_at().items() if rows]
+        return frozenset().union(*(find_behind(self.network, ends, arc) for arc in arcs))
+
     def wait(self, stop: Stop | None = None) -> Result:
         """Until it has worked through points that have ended."""
-        self.gathering = 0.0
         with self._pausing:
-            self._ending = True
+            self._ending, self.gathering = True, 0.0
             self._resume()
         return self._run.wait(stop)
 

@@ -62,6 +62,8 @@ class Shedder:
         # By place: of how many of its tuples the histogram was found to tell.
         self._reaches: dict[str, float] = {}
         self._pressed = self._batches = 0
+        # Whether what came while the run stood still is not worked off yet.
+        self._resumed = False
         # The largest share that was told last, and when, in batches.
         self._told = 0.0
 
@@ -133,13 +135,18 @@ class Shedder:
         port = self._network.find(drop.stream.removeprefix(ARC), "stream")
         return find_behind(self._network, self._ends, port, drop.box)
 
+    def resume(self) -> None:
+        """The run goes on after a pause. What came meanwhile waits because somebody wanted it to: as long as no more
+        comes than can be done, it is worked off and not shed."""
+        self._resumed = True
+
     def decide(
         self, figures: Figures, late: float, waited: float = 0.0, report: BatchReport | None = None
     ) -> Shedding:
         """What is shed from now on, after the batch of a `report`.
 
-        `late` is how long the slowest rows were under way, in seconds; `waited` what the rows that wait between the
-        parts of the network have used up of the good zone of their outputs, 1 for all of it.
+        `late` is what the slowest rows have used up of the good zone of their outputs, 1 for all of it; `waited` the
+        same of those that wait between the parts of the network.
         """
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
@@ -148,16 +155,20 @@ class Shedder:
         if report is not None:
             under_way = report.work.before or 0.0
             self._compare(figures, cost, report)
-        load = find_load(figures, cost * self.strain, self._zone, late, under_way)
+        load = find_load(figures, cost * self.strain, self._zone, under_way)
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0
         going = bool(self.shedding.drops) or self.shedding.shortfall > 0
+        over = is_over(load, self._zone, late) and waited <= 1
         if going:
-            on = not is_over(load, self._zone, late) or waited > 1
+            on = not over
         else:
             # The first batches take long whatever comes, and one slow batch is no overload.
             on = self._batches > WARM and self._pressed >= (1 if load.share > 1 else IN_A_ROW)
+        if self._resumed:
+            on = on and load.share > 1
+            self._resumed = not (on or over)
         found = Shedding()
         if on:
             flows = find_flows(self._network, figures, self._ends, self.skipping)

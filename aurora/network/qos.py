@@ -1,6 +1,7 @@
 """Quality of service: what an output is worth by its latency, by the share that is delivered, and by its values."""
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ FORMS = {
     "delivered": "[[100, 1], [50, 0.2], [0, 0]]",
     "value": "{of: Speed, graph: [[0, 1], [40, 0.1]]}",
 }
+
+# So much of a wrong value is shown.
+SHOWN = 80
+# The largest number of a graph.
+MOST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,11 @@ def read_qos(given: Any, schema: Schema, where: str) -> Qos:
         _check_falls(latency, "latency", where)
         if latency.points[0][0] < 0:
             raise AuroraError(f"{where}: qos latency: begins at {latency.points[0][0]:g} s; begin at 0")
+        if not latency.good_until:
+            raise AuroraError(
+                f"{where}: qos latency: utility falls from 0 s on, and every row takes some time; begin with a good "
+                f"zone, for example {FORMS['latency']}"
+            )
     if "delivered" in given:
         delivered = _read_graph(given["delivered"], "delivered", where)
         _check_delivered(delivered, where)
@@ -116,6 +127,8 @@ def _read_value(given: Any, schema: Schema, where: str) -> ValueGraph:
     if not isinstance(given, Mapping) or set(given) != {"of", "graph"}:
         raise AuroraError(f"{where}: qos value: write {FORMS['value']}, found '{given}'")
     field = given["of"]
+    if not isinstance(field, str):
+        raise AuroraError(f"{where}: qos value: of is the name of one field, found '{field}'")
     if field not in schema:
         near = did_you_mean(str(field), list(schema.names))
         raise AuroraError(
@@ -137,7 +150,7 @@ def _read_graph(given: Any, kind: str, where: str) -> Graph:
     points = []
     for point in given:
         if not isinstance(point, list | tuple) or len(point) != 2 or not all(map(_is_number, point)):
-            raise AuroraError(f"{place}: a point is two numbers such as [2, 1], found '{point}'")
+            raise AuroraError(f"{place}: a point is two numbers such as [2, 1], found '{_short(point)}'")
         x, y = float(point[0]), float(point[1])
         if not 0 <= y <= 1:
             raise AuroraError(f"{place}: utility {y:g} at {x:g} is outside 0 to 1")
@@ -152,8 +165,14 @@ def _read_graph(given: Any, kind: str, where: str) -> Graph:
     return Graph(tuple(points))
 
 
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Whole numbers have no end, and NaN is within no bounds.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
 
 
 def _check_falls(graph: Graph, kind: str, where: str) -> None:

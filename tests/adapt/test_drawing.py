@@ -3,8 +3,11 @@
 from aurora import Network
 from aurora.adapt.drawing import describe_arcs, draw_figures
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.adapt.shedding import Shedding
+from aurora.engine.controls import Controls
+from aurora.engine.drops import Drop
 from aurora.engine.statistics import Change, Statistics
-from aurora.history.status import add_figures, add_waiting, describe_run
+from aurora.history.status import add_figures, add_shedding, add_waiting, describe_run
 
 DRAWN = """\
 network border: running, 42 batches
@@ -78,3 +81,21 @@ def test_what_was_changed_while_it_ran_and_why() -> None:
     assert draw_figures(describe_arcs(network), told).endswith(
         "\nfrom batch 7 on: b and a work in this order, for a tuple costs 1 µs instead of 2 µs: ..."
     )
+
+
+def test_what_is_shed_and_where() -> None:
+    network = Network("sheds")
+    over = network.input("r", "a int").filter("a > 1", name="over")
+    network.output("far", over)
+    network.output("near", over["rest"])
+    drops = (Drop("over.1", 400_000), Drop("r", 1_000_000, "`a` < 3", "over"))
+    seen = Statistics("running", 9, controls=Controls(drops=drops))
+    told = describe_run(seen, ["over"], {"far": None, "near": None}, {}, {})
+    told = add_shedding(told, {}, seen, Shedding(kept={"far": 0.6}), {"far": 1200})
+    lines = draw_figures(describe_arcs(network), told).splitlines()
+    assert next(line for line in lines if "output far" in line).endswith("  60% delivered, 1,200 shed")
+    assert "delivered" not in next(line for line in lines if "output near" in line)
+    assert lines[-2:] == [
+        "drop box at over.1: 40% left out",
+        "drop box at r to over: 100% left out where `a` < 3",
+    ]

@@ -105,7 +105,7 @@ def test_as_much_as_can_be_goes_where_it_is_not_enough() -> None:
         ),
         (
             "  worthy: {from: heavy, qos: {delivered: [[100, 1], [0, 0]]}}",
-            "  worthy: {from: heavy, qos: {latency: [[0, 1], [1, 0]]}}",
+            "  worthy: {from: heavy, qos: {latency: [[0, 1], [1, 1], [2, 0]]}}",
             {"split.rest"},
         ),
     ],
@@ -332,11 +332,11 @@ def test_what_is_left_out_upstream_is_not_saved_again_downstream() -> None:
 
 
 def test_load_is_what_comes_and_what_waits() -> None:
-    calm = find_load(FIGURES, FIGURES.row_cost, 2.0, 0.5)
+    calm = find_load(FIGURES, FIGURES.row_cost, 2.0)
     assert calm.share < 1 and calm.excess < 0 and not is_pressed(calm, 2.0, 0.5) and is_over(calm, 2.0, 0.5)
     waits = InputFigures(1e5, 2e-6, 600_000, 5e4, True)
     busy = Figures(FIGURES.boxes, {"reports": waits}, fixed=0.4, per_row=1e-6, cores=2)
-    load = find_load(busy, busy.row_cost, 2.0, 5.0)
+    load = find_load(busy, busy.row_cost, 2.0)
     assert load.share == pytest.approx(1.5e5 * busy.row_cost / (2 - 0.4 / 0.8))
     assert load.behind == pytest.approx(6e5 * busy.row_cost / (2 - 0.4 / 0.8) + 0.8)
     assert load.excess > 0 and is_pressed(load, 2.0, 5.0) and not is_over(load, 2.0, 5.0)
@@ -346,8 +346,8 @@ def test_rows_that_will_be_late_press_before_they_are() -> None:
     """But only where more comes than can be done at all: otherwise what waits is worked off."""
     for coming, pressed in ((3e5, True), (1e5, False)):
         waits = InputFigures(1e5, 2e-6, 200_000, 0.0, True, coming)
-        found = find_load(Figures(FIGURES.boxes, {"r": waits}, per_row=1e-6, cores=2), 1e-5, 2.0, 1.0, 0.8)
-        assert found.behind > 2 and (found.share > 1) == pressed == is_pressed(found, 2.0, 1.0)
+        found = find_load(Figures(FIGURES.boxes, {"r": waits}, per_row=1e-6, cores=2), 1e-5, 2.0, 0.8)
+        assert found.behind > 2 and (found.share > 1) == pressed == is_pressed(found, 2.0, 0.5)
 
 
 def test_a_row_costs_as_much_as_if_none_were_left_out() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from aurora.adapt.figures import Figures, InputFigures
-from aurora.adapt.troubles import BEGIN, END, Noticed, look_at, notice
+from aurora.adapt.troubles import BEGIN, END, Noticed, end_quiet, look_at, look_at_waiting, notice
 from aurora.network.qos import Graph, Qos
 
 GRAPHS = {"far": Qos(latency=Graph(((0.0, 1.0), (2.0, 1.0), (10.0, 0.0)))), "near": None}
@@ -82,3 +82,20 @@ def test_what_is_not_behind(figures: Figures) -> None:
 
 def test_a_stored_file_waits() -> None:
     assert look_at(inputs(1_000_000, 5_000.0, live=False), {}, {}) == {}
+
+
+def test_an_output_whose_tuples_wait_too_long_is_told_without_a_batch() -> None:
+    noticed = Noticed()
+    for age in (1.0, 2.5, 3.0, 4.2):
+        noticed = notice(noticed, look_at_waiting(GRAPHS, {"far": age, "near": 99.0}))
+    text = "output far is outside its good zone: what leads to it waits for 4.2 s > 2 s"
+    assert noticed.told == (text,) and noticed.troubles == [text]
+
+
+def test_an_output_to_which_nothing_comes_any_more() -> None:
+    noticed = Noticed()
+    for _ in range(BEGIN):
+        noticed = notice(noticed, look_at(Figures(), GRAPHS, {"far": (1.0, 4.2)}))
+    quiet = end_quiet(noticed, noticed.open)
+    assert quiet.told == ("output far has no late rows any more",) and not quiet.troubles
+    assert end_quiet(noticed, []).troubles == noticed.troubles

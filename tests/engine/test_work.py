@@ -18,14 +18,15 @@ def test_the_notes_of_all_tasks_are_summed_up() -> None:
         {"over": part(5, {"1": 5, "rest": 0}, 500_000_000)},
     ]
     reads = [
-        {"input": "r", "rows": 10, "nanoseconds": 10**8},
-        {"input": "r", "rows": 5, "nanoseconds": 10**8},
+        {"input": "r", "rows": 10, "nanoseconds": 10**8, "waited": [200, 900]},
+        {"input": "r", "rows": 5, "nanoseconds": 10**8, "waited": [100, 300]},
     ]
-    found = sum_work(counts, reads, {"r": 7, "quiet": None}, 1500)
+    found = sum_work(counts, reads, {"r": 7, "quiet": None}, 1500, apart=31_500)
     assert found == Work(
         {"over": BoxWork(15, {"1": 9, "rest": 6}, 1.5)},
-        {"r": InputWork(15, 0.2, 7), "quiet": InputWork(0, 0.0, None)},
+        {"r": InputWork(15, 0.2, 7, (0.1, 0.9)), "quiet": InputWork(0, 0.0, None)},
         1.5,
+        apart=31.5,
     )
     assert found.rows == 15 and round(found.seconds, 6) == 1.7
 
@@ -48,6 +49,11 @@ def test_a_run_tells_what_each_batch_did(spark: SparkSession) -> None:
     assert all(work.inputs["r"].seconds > 0 for work in works)
     # The first batch has none before it.
     assert works[0].before is None and all(work.before is not None and work.before > 0 for work in works[1:])
+    assert works[0].apart is None
+    assert all(work.apart is not None and work.apart >= (work.before or 0.0) for work in works[1:])
+    assert all(work.inputs["r"].waited == (0.0, 0.0) for work in works), (
+        "rows of a file arrive when they are read"
+    )
     averages = Averages()
     for report in reports:
         averages = averages.add(report)

@@ -87,7 +87,7 @@ def main(folder: Path) -> Result:
         # The log of all batches stays, to be checked.
         patch.dict(SESSION, {"spark.sql.streaming.minBatchesToRetain": "1000"}),
         patch("aurora.history.shedder.Shedder.decide", shed),
-        patch("aurora.history.parts.must_hold", lambda *_: chance.random() < 0.5),
+        patch("aurora.history.turns.must_hold", lambda *_: chance.random() < 0.5),
         patch("aurora.adapt.optimiser.Optimiser.advise", lambda *_: chance.choice([(), (("even", "few"),)])),
     ):
         source = {"reports": Paced(Memory.of(SCHEMA, make_rows()), RATE)}

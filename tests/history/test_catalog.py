@@ -11,7 +11,7 @@ from aurora import AuroraError
 from aurora.engine.controls import Controls
 from aurora.engine.statistics import BatchReport, Delays, Statistics
 from aurora.engine.work import BoxWork, InputWork, Work
-from aurora.history.catalog import EVERY, Catalog, read_averages, read_figures
+from aurora.history.catalog import EVERY, QUIET, Catalog, read_averages, read_figures
 from aurora.history.home import Home
 from aurora.history.status import add_figures, describe_run
 from aurora.network.qos import Graph, Qos
@@ -67,6 +67,40 @@ def test_troubles_are_told_once_and_when_they_are_over(caplog: pytest.LogCapture
         "output far is outside its good zone: p99 4.2 s > 2 s",
         "output far is in its good zone again: p99 0.9 s",
     ]
+
+
+@pytest.mark.parametrize(("waiting", "over"), [(0, True), (None, True), (90_000, False)])
+def test_a_trouble_of_an_output_ends_when_nothing_comes_or_waits_any_more(
+    waiting: int | None, over: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    catalog = Catalog(None, GRAPHS, clock=clock)
+    catalog.live = ["r"]
+    for number in range(10):
+        clock.now = number + 1.0
+        catalog.take(batch(number, clock.now, 1000, delays=(100, 4200)))
+    for number in range(10, 20):
+        clock.now = number + 1.0
+        catalog.take(batch(number, clock.now, 1000, waiting=waiting))
+    assert catalog.troubles, "it is too early to tell"
+    clock.now += QUIET
+    assert not catalog.troubles if over else catalog.troubles
+    assert ("output far has no late rows any more" in caplog.messages) == over
+
+
+def test_an_output_whose_part_is_held_is_told_as_well() -> None:
+    clock = Clock()
+    catalog = Catalog(None, GRAPHS, clock=clock)
+    catalog.live = ["r"]
+    for _ in range(200):
+        clock.now += 0.25
+        catalog.take_ages({"far": clock.now})
+    assert catalog.troubles == ["output far is outside its good zone: what leads to it waits for 50 s > 2 s"]
+    clock.now += QUIET / 2
+    catalog.take_ages({})
+    assert catalog.troubles
+    clock.now += QUIET
+    assert not catalog.troubles
 
 
 def test_the_part_that_may_wait_counts_as_well(home: Home) -> None:

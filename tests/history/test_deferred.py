@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Memory, Running, Settings, run, start
 from aurora.errors import AuroraError
-from aurora.history import parts
+from aurora.history import turns
 from aurora.history.deferred import Deferred
 from tests.adapt.test_deferral import make_network, make_rows
 from tests.history.attached import PATIENCE, wait_until
@@ -89,8 +89,8 @@ def test_what_waits_is_durable_and_shown_and_comes_later(
 @pytest.fixture
 def both_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the load is."""
-    monkeypatch.setattr(parts, "must_hold", lambda *_: False)
-    monkeypatch.setattr(parts, "find_gathering", lambda *_: 0.0)
+    monkeypatch.setattr(turns, "must_hold", lambda *_: False)
+    monkeypatch.setattr(turns, "find_gathering", lambda *_: 0.0)
 
 
 @pytest.mark.usefixtures("spark", "both_at_work")

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from aurora import from_text
+from aurora.adapt.overload import find_late
 from aurora.engine.controls import Controls
 from aurora.engine.drops import WHOLE, Drop
 from aurora.engine.pacing import Trip, find_longest, train_length
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.engine.work import BoxWork, InputWork, Work
 from aurora.history.catalog import Catalog
-from aurora.history.parts import find_late
 from aurora.history.shedder import Shedder
+from aurora.history.turns import find_graphs
 
 ZONE = 3.0
 TEXT = f"""
@@ -34,6 +35,7 @@ FIXED, READ, HIGH, SCORE, BESIDE = 0.6, 0.5e-6, 0.3e-6, 4.0e-6, 0.2e-6
 LONGEST = find_longest(ZONE)
 CAPACITY = (CORES - FIXED / LONGEST) / (READ + HIGH + 0.9 * SCORE + BESIDE)
 WARM, SURGE, CALM = 15, 40, 20
+PAUSED = 10.0
 
 
 @dataclass
@@ -54,9 +56,17 @@ class Course:
 
 
 def run_course(
-    load: float, noise: float = 0.0, seed: int = 0, text: str = TEXT, patience: bool = True
+    load: float,
+    noise: float = 0.0,
+    seed: int = 0,
+    text: str = TEXT,
+    patience: bool = True,
+    calm: float = 0.3,
+    pause: float = 0.0,
+    tells: bool = True,
 ) -> Course:
-    """So many times the capacity for a while, between two calm times. Without patience, trains are never longer."""
+    """So many times the capacity for a while, between two calm times. Without patience, trains are never longer; after
+    a while there may be a pause; and a source that `tells` says what waits."""
     chance, clock, course = random.Random(seed), [0.0], Course()
     network = from_text(text)
     graphs = {name: output.qos for name, output in network.outputs.items()}
@@ -67,12 +77,16 @@ def run_course(
     )
     shedder.inputs = {"r"}
     moments = np.cumsum([0, WARM, SURGE, CALM])
-    numbers = np.cumsum([0, WARM * 0.3 * CAPACITY, SURGE * load * CAPACITY, CALM * 0.3 * CAPACITY])
-    read, number, before = 0, 0, None
+    numbers = np.cumsum([0, WARM * calm * CAPACITY, SURGE * load * CAPACITY, CALM * calm * CAPACITY])
+    read, number, before, made = 0, 0, None, 0.0
     last: Trip | None = None
     recent: list[tuple[int, int]] = []
     drops: tuple[Drop, ...] = ()
     while read < int(numbers[-1]):
+        if pause and clock[0] > PAUSED:
+            clock[0] += pause
+            pause = 0.0
+            shedder.resume()
         longest = None if patience and shedder.shedding.shortfall else round(1000 * LONGEST)
         length = train_length(last, 1000, MOST, True, longest, recent[-20:])
         there = int(np.interp(clock[0], moments, numbers)) - read
@@ -96,10 +110,19 @@ def run_course(
                 ),
                 "score": BoxWork(int(score), {"1": int(score)}, slow * SCORE * score),
             },
-            {"r": InputWork(rows, slow * READ * rows, there - rows)},
+            {
+                "r": InputWork(
+                    rows,
+                    slow * READ * rows,
+                    there - rows if tells else None,
+                    (clock[0] - float(np.interp(read + rows, numbers, moments)), 0.0),
+                )
+            },
             before,
             {"r": rows} if drops else {},
+            apart=clock[0] - made,
         )
+        made = clock[0]
         before = (slow * (FIXED + BESIDE * rows) + work.seconds) / CORES
         clock[0] += before
         came = np.interp(np.linspace(read, read + rows, 50), numbers, moments)
@@ -122,7 +145,9 @@ def run_course(
         )
         catalog.take(report)
         shedder.take(report)
-        drops = shedder.decide(catalog.figures(), find_late(report), report=report).drops
+        drops = shedder.decide(
+            catalog.figures(), find_late(report, find_graphs(network)), report=report
+        ).drops
         course.patient.append(shedder.shedding.shortfall > 0)
         took = round(1000 * before)
         last, read, number = Trip(length, rows, took, there - rows), read + rows, number + 1
@@ -158,3 +183,19 @@ def test_where_shedding_does_not_help_batches_are_longer_so_that_rows_are_less_l
 
 def test_where_shedding_helps_batches_stay_in_the_zone() -> None:
     assert not any(run_course(2.0).patient)
+
+
+@pytest.mark.parametrize("calm", [0.15, 0.3, 0.6, 0.8])
+def test_what_came_during_a_pause_is_worked_off(calm: float) -> None:
+    course = run_course(calm, calm=calm, pause=30.0)
+    assert course.worst > 25 and not course.shed
+
+
+def test_what_came_during_a_pause_does_not_hide_an_overload() -> None:
+    course = run_course(2.0, pause=3.0)
+    assert course.shed and max(course.late) < WARM + 10
+
+
+@pytest.mark.parametrize("calm", [0.05, 0.3, 0.6, 0.8])
+def test_a_source_that_does_not_say_what_waits_is_not_taken_for_one_where_much_does(calm: float) -> None:
+    assert not run_course(calm, calm=calm, tells=False).shed

@@ -9,7 +9,7 @@ import pytest
 from aurora.adapt.deferral import split_network
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.engine.work import InputWork, Work
-from aurora.history.parts import Turns
+from aurora.history.turns import Turns
 from tests.adapt.test_deferral import make_network
 
 LONGEST = 1000
@@ -42,8 +42,8 @@ class Later:
     def waiting(self) -> int:
         return self.rows
 
-    def find_age(self) -> float:
-        return self.age
+    def find_age(self, entering: float) -> float:
+        return self.age + entering
 
     def find_rest(self) -> float:
         return self.rest
@@ -62,10 +62,11 @@ class Scene:
         self.turns = Turns(split, LONGEST, lambda: self.now)
         self.main, self.later = Main(), Later()
 
-    def end_batch(self, took: float, late: float, waiting: int = 0) -> None:
+    def end_batch(self, took: float, late: float, waiting: int = 0, old: float = 0.0) -> None:
+        """`old` are the rows that come to an arc."""
         self.now += took
         work = Work(inputs={"reports": InputWork(100, 0.0, waiting)}, before=took)
-        delays = {"quick": Delays(100, (round(1000 * late),))}
+        delays = {"quick": Delays(100, (round(1000 * late),)), "##over.1": Delays(9, (round(1000 * old),))}
         self.turns.note(BatchReport(0, {}, 0, 0, {}, {}, 0.0, False, delays=delays, work=work))
 
     def is_held(self) -> bool:
@@ -131,3 +132,23 @@ def test_what_falls_behind_holds_it_until_the_later_part_loses_as_much(scene: Sc
     scene.later.age = 70.0
     scene.end_batch(took=1.0, late=20.0, waiting=5000)
     assert not scene.is_held(), "the urgent rows have nothing left to lose, the others have"
+
+
+def test_old_rows_at_an_arc_do_not_press_the_others(scene: Scene) -> None:
+    """Those of a window are as old as its first tuple."""
+    for _ in range(20):
+        scene.end_batch(took=0.1, late=0.15, waiting=5000, old=61.0)
+    assert not scene.is_held() and scene.later.gathering == 0.0
+
+
+def test_the_later_part_makes_a_batch_in_each_of_its_good_zones(scene: Scene) -> None:
+    """Beyond the end of its graph it has nothing left to lose, and the urgent part has."""
+    scene.end_batch(took=1.0, late=3.0, waiting=5000)
+    scene.later.age, scene.later.rest = 200.0, 59.0
+    assert scene.is_held()
+    scene.later.rest = 60.0
+    assert not scene.is_held()
+    scene.later.rest = 0.5
+    assert scene.is_held(), "it has made one"
+    scene.later.age, scene.later.rest = 10.0, 300.0
+    assert scene.is_held(), "what waits has just come"

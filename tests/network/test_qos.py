@@ -70,6 +70,15 @@ def test_the_utility_of_what_was_delivered() -> None:
         ),
         ({"latency": [[2, 1], [1, 0]]}, "latency: 1 comes after 2; sort the points, and give each x once"),
         ({"latency": [[-1, 1], [1, 0]]}, "latency: begins at -1 s; begin at 0"),
+        ({"latency": [[0, 1], [5, 0]]}, "latency: utility falls from 0 s on, and every row takes some time"),
+        (
+            {"latency": [[0, 1], [10**400, 0]]},
+            r"latency: a point is two numbers such as \[2, 1\], found '\[10000*\.\.'",
+        ),
+        (
+            {"value": {"of": ["Sid"], "graph": [[0, 1], [1, 0]]}},
+            r"of is the name of one field, found '\['Sid'\]'",
+        ),
         (
             {"delivered": [[0, 1], [100, 0]]},
             "utility falls from 1 at 0% to 0 at 100%; more tuples",
@@ -91,6 +100,6 @@ def test_a_bad_graph_is_one_line(qos: Any, fault: str) -> None:
 
 def test_only_what_is_given_is_there() -> None:
     schema = network().schema(network().outputs["out"].port)
-    assert read_qos({"latency": [[0, 1], [1, 0]]}, schema, "output out") == Qos(
-        Graph(((0.0, 1.0), (1.0, 0.0)))
+    assert read_qos({"latency": [[0, 1], [1, 1], [2, 0]]}, schema, "output out") == Qos(
+        Graph(((0.0, 1.0), (1.0, 1.0), (2.0, 0.0)))
     )

@@ -87,6 +87,7 @@ class Admission:
             "length": 0,
             "rows": 0,
             "took": None,
+            "apart": None,
             "recent": [],
             "waiting": {},
             "controls": Controls().to_json(),
@@ -138,6 +139,7 @@ class Admission:
             "length": length,
             "rows": max(count // unit_of(self.sources[name]) for name, count in moved.items()),
             "took": took,
+            "apart": wall - start["wall"] if start["wall"] else None,
             "recent": recent,
             "waiting": self._waiting(places),
             "controls": controls.to_json(),
@@ -208,8 +210,8 @@ def _add_trip(start: dict[str, Any], took: int | None) -> list[tuple[int, int]]:
 @dataclass(frozen=True)
 class Task(InputPartition):
     """A piece of an input; without one, the task that tells every bucket the moment, and the sinks the places, and the
-    number `behind` all that the batch brings forth, the milliseconds that the batch before `took`, and how many rows of
-    each input are left `waiting`."""
+    number `behind` all that the batch brings forth, the milliseconds that the batch before `took`, and by which it was
+    made `apart` from this one, and how many rows of each input are left `waiting`."""
 
     moment: "Moment"
     wall: int
@@ -221,6 +223,7 @@ class Task(InputPartition):
     places: "dict[str, Cursor] | None" = None
     behind: int = 0
     took: int | None = None
+    apart: int | None = None
     waiting: "dict[str, int | None] | None" = None
 
 
@@ -322,8 +325,9 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 controls,
                 places=end["inputs"],
                 behind=end["number"],
-                # An offset of an earlier version says neither.
+                # An offset of an earlier version says none of these.
                 took=end.get("took"),
+                apart=end.get("apart"),
                 waiting=end.get("waiting", {}),
             )
         ]

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,7 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
             **task.controls.to_json(),
             "behind": task.behind,
             "took": task.took,
+            "apart": task.apart,
             "waiting": task.waiting,
         }
         controls = Wagon(0, SINKS, Lane.CONTROLS, json.dumps(said).encode())
@@ -51,7 +53,10 @@ def carry_out(task: Task, job: Job, inputs: int) -> Iterator[pa.RecordBatch]:
         counts.setdefault(name, BoxCounts()).discarded[SHED] += shed
     wagons = list(job.load_wagons(0, here, counts, task.label))
     wagons += job.tap_wagons(0, here, task.controls.taps, task.label)
-    read = {"input": name, "rows": len(train) + shed, "nanoseconds": took}
+    read: dict[str, Any] = {"input": name, "rows": len(train) + shed, "nanoseconds": took}
+    if len(train):
+        # By the newest and by the oldest one, when the batch was made.
+        read["waited"] = [max(task.wall - int(end), 0) for end in (train.arrived.max(), train.arrived.min())]
     wagons.append(Wagon(task.label, SINKS, Lane.READS, json.dumps(read).encode()))
     if portion.rejects:
         bad = rejects_train(name, portion.rejects).to_bytes()
