@@ -31,7 +31,7 @@ from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
 from aurora.engine.spark.collecting import collect_rows
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
-from aurora.engine.spark.master import check_master
+from aurora.engine.spark.master import check_master, has_workers
 from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
     INTERPRETED,
@@ -53,6 +53,12 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
+# How long workers of a cluster may take to come before a run says that it waits for them, in seconds.
+WORKERS_PATIENCE = 15.0
+NO_WORKERS = (
+    "the master has given no worker yet, and the run waits: check that workers run there, that they have cores and "
+    "memory to spare, and that they can reach this machine"
+)
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
 # Whether Spark interrupts the tasks of a job that fails or is stopped. A task that waits for its Python worker takes
@@ -201,8 +207,13 @@ class SparkRun:
 
     def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped; `stop` stops it, too."""
+        told = False
         while self._active() and not (stop is not None and stop.is_set()):
             self._ended.wait(LOOK)
+            if not told and time.monotonic() - self._began > WORKERS_PATIENCE:
+                told = True
+                if not has_workers(self._spark.sparkContext):
+                    logging.getLogger("aurora").warning(NO_WORKERS)
         return self.stop()
 
     def stop(self) -> Result:

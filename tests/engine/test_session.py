@@ -6,13 +6,17 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Settings, run
+from aurora.engine import spark_run
 from aurora.engine.spark import session
-from aurora.engine.spark.master import check_master, check_reachable, same_master
+from aurora.engine.spark.master import check_master, check_reachable, has_workers, same_master
+from tests.engine.without_spark import base
 
 # Another process, because a session of the user's is there before this package's.
 OWN_SESSION = """
@@ -130,6 +134,28 @@ def test_a_master_that_does_not_answer_is_told_before_spark_starts() -> None:
             check_reachable(f"spark://127.0.0.1:{free}")
         listener.listen()
         assert check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{free}") is None
+
+
+@pytest.mark.parametrize(
+    ("master", "executors", "there"),
+    [("spark://host:7077", 1, False), ("spark://host:7077", 2, True), ("local[2]", 1, True)],
+)
+def test_a_master_without_workers(master: str, executors: int, there: bool) -> None:
+    """The driver itself is listed among the executors."""
+    tracker = SimpleNamespace(getExecutorInfos=lambda: [None] * executors)
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: tracker))
+    context: Any = SimpleNamespace(master=master, _jsc=java)
+    assert has_workers(context) is there
+
+
+def test_a_run_without_workers_says_so_once_and_waits(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(spark_run, "WORKERS_PATIENCE", 0.0)
+    monkeypatch.setattr(spark_run, "has_workers", lambda context: False)
+    (tmp_path / "r.csv").write_text("1,1,34\n")
+    run(base(), {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"})
+    assert caplog.messages.count(spark_run.NO_WORKERS) == 1
 
 
 def test_the_same_master_by_another_name() -> None:

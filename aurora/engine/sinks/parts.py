@@ -60,7 +60,7 @@ class PartSink:
                 f"{folder} has {kept:,} parts with {size:,} bytes, the checkpoint says that {note['parts']:,} "
                 f"with {note['bytes']:,} were written: restore it, or start over with --fresh"
             )
-        return found
+        return note or found
 
     def check(self) -> None:
         """Refuses a folder with anything in it but results, before it is emptied."""

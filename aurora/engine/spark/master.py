@@ -3,9 +3,12 @@
 import re
 import socket
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
 from aurora.errors import AuroraError
 
-__all__ = ["check_master", "check_reachable", "same_master"]
+__all__ = ["check_master", "check_reachable", "has_workers", "same_master"]
 
 LOCAL = r"local|local\[(?:\*|[1-9]\d*)(?:, *\d+)?\]|local-cluster\[\d+, *\d+, *\d+\]"
 KNOWN = re.compile(rf"{LOCAL}|yarn|k8s://.+|spark://[^\s:,]+:\d+(?:,[^\s:,]+:\d+)*")
@@ -34,6 +37,17 @@ def check_reachable(master: str | None) -> None:
         except (OSError, OverflowError) as fault:
             faults.append(f"{place}: {getattr(fault, 'strerror', None) or fault}")
     raise AuroraError(f"no Spark master answers at {', '.join(faults)}; start it, or check the address")
+
+
+def has_workers(context: SparkContext) -> bool:
+    """Whether there is anything that could run a task; Spark says only in its log that it waits for that."""
+    if str(context.master).startswith("local"):
+        return True
+    try:
+        # This process is one of them.
+        return len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
+    except (Py4JError, OSError):
+        return True
 
 
 def same_master(asked: str, running: str) -> bool:
