@@ -15,7 +15,7 @@ SCHEMA = "k int, t int, v int"
 
 
 def network_of_boxes() -> Network:
-    """Eight boxes in a row, four of them with state and one key: fused they are one stage, unfused five."""
+    """Eight boxes in a row, four of them with state and one key: fused these are one stage, unfused four."""
     network = Network("figure 7")
     stream = network.input("r", SCHEMA)
     order = {"on": "t", "slack": 2, "group_by": ["k"]}

@@ -33,9 +33,6 @@ STARTS_SPARK = (
     "tests/test_adaptation_docs.py::test_the_page",
     "tests/test_package.py::test_a_newcomer_follows_the_readme",
 )
-# A receiver whose connection has ended keeps its socket until it is stopped, which these tests do not do; and
-# tests.engine.processes leaves the logs of its processes open.
-LEAVES_SOCKETS = "tests/engine/test_source_spool.py"
 
 
 @pytest.fixture(scope="session")
@@ -66,8 +63,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(0 if THOROUGH else 900))
         if "spark" in getattr(item, "fixturenames", ()) or _starts_spark(item):
             item.add_marker("spark")
-        if item.nodeid.startswith(LEAVES_SOCKETS) or _imports_processes(item):
-            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
     if not THOROUGH:
         left = [item for item in items if item.get_closest_marker("thorough")]
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]

@@ -23,7 +23,6 @@ PAGE = "docs/adaptation.md"
 NUMBER = re.compile(r"-?\d[\d,.]*(?:e[+-]?\d+)?")
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_page(desk: Path, spark: SparkSession) -> None:
     with Background(desk) as background:
         for block in blocks(PAGE):

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from aurora import Memory, Network, Settings, run
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
-from tests.engine.processes import committed, kill, wait_for
+from tests.engine.processes import committed, in_background, kill, wait_for
 from tests.test_docs import blocks
 
 ROWS = 60
@@ -66,11 +66,7 @@ class Service(BaseHTTPRequestHandler):
 def start(url: str, folder: Path) -> subprocess.Popen[bytes]:
     paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", ""), os.getcwd()])
     command = [sys.executable, "-c", JOB, url, str(folder)]
-    log = (folder / "log").open("ab")
-    environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.Popen(
-        command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-    )
+    return in_background(command, folder / "log", PYTHONPATH=paths)
 
 
 def test_a_run_with_them_that_is_killed(

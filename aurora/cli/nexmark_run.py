@@ -35,7 +35,7 @@ def run(
     lateness: Annotated[
         float | None, typer.Option(help="Seconds by which an event may be late; default: that of the data.")
     ] = None,
-    dollars_to_euros: Annotated[float, typer.Option(help="q1: euros for a dollar.")] = 0.908,
+    dollars_to_euros: Annotated[float, typer.Option(help="q1 and q14: euros for a dollar.")] = 0.908,
     plots: Annotated[
         bool | None, typer.Option("--plots/--no-plots", help="Write report.png; default: with --rate.")
     ] = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.errors import AuroraError
-from aurora.nexmark.queries.events import LATENESS
+from aurora.nexmark.queries.events import LATENESS, Rules
 
 __all__ = ["EventFolder"]
 
@@ -37,6 +37,10 @@ class EventFolder:
         raise AuroraError(
             f"{path} has no events-NNNNN.jsonl or .parquet: make them with aurora nexmark generate --out {path}"
         )
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(self.profile, lateness=self.lateness)
 
     @property
     def source(self) -> str:

@@ -98,8 +98,7 @@ def run_query(
             "what is lost is measured at a --rate, and a result without it cannot be right: no --check"
         )
     folder = EventFolder.of(data)
-    allowed = folder.lateness if lateness is None else round(lateness * 1000)
-    rules = Rules(profile or folder.profile, dollars_to_euros, allowed)
+    rules = folder.rules.but(profile, lateness, dollars_to_euros)
     network = query_network(query, rules)
     settings = Settings(master, batch or Settings.batch, partitions, fresh=fresh)
     kept = Losing(folder.source, lose) if lose else folder.source

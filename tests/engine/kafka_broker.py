@@ -27,6 +27,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
   <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
 </dependency></dependencies></project>"""
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
+# A broker that was killed may come back when its session has ended.
 SETTINGS = """process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{control}
@@ -49,6 +50,8 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 auto.create.topics.enable=false
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 """
 
 

@@ -24,8 +24,19 @@ KILLS = int(os.environ.get("AURORA_KILLS", "20" if THOROUGH else "1"))
 
 
 def aurora(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", "from aurora.cli.main import main; main()", *arguments]
-    return subprocess.Popen(command, stdout=log.open("ab"), stderr=subprocess.STDOUT, start_new_session=True)
+    return in_background([sys.executable, "-c", "from aurora.cli.main import main; main()", *arguments], log)
+
+
+def in_background(command: list[str], log: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """A process in a session of its own, which writes to the end of the log."""
+    with log.open("ab") as told:
+        return subprocess.Popen(
+            command,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
 
 
 def start_here(arguments: list[str]) -> Running:

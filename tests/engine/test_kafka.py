@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from aurora import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.kafka import piece as kafka_piece
+from aurora.engine.kafka import sink as kafka_sink
 from aurora.engine.kafka import source as kafka_source
 from aurora.engine.kafka import topic as kafka_topic
 from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
@@ -351,7 +352,12 @@ def test_the_page(
     assert done == 6 and len(broker.read("readings")) == 4
 
 
-def test_a_sink_waits_for_its_broker_and_tells(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sink_waits_for_its_broker_and_tells(
+    broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Steps that fail do so sooner.
+    monkeypatch.setattr(kafka_sink, "TIMEOUT", 2.0)
+    monkeypatch.setattr(kafka_sink, "LONGEST", 3.0)
     topic = broker.create("waiting")
     sink = sink_into(broker, topic)
     note = sink.deliver(0, rows_of(1), arrived(1), sink.open(None))

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Settings
 from aurora.engine.spark_run import start_run
-from tests.engine.processes import KILLS, committed, kill, wait_for
+from tests.engine.processes import KILLS, committed, in_background, kill, wait_for
 from tests.engine.restless import network, run_restless, write_rows
 
 
@@ -21,8 +21,7 @@ def test_a_run_that_is_killed_again_and_again(spark: SparkSession, tmp_path: Pat
 
     def begin() -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.engine.restless", str(tmp_path)]
-        log = (tmp_path / "log").open("ab")
-        return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        return in_background(command, tmp_path / "log")
 
     for _ in range(KILLS):
         process, before = begin(), committed(checkpoint)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from aurora import Frame, Memory, Network, Settings, to_dataframe
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
-from tests.engine.processes import kill, wait_for
+from tests.engine.processes import in_background, kill, wait_for
 
 FILES, ROWS = 4, 75
 JOB = """
@@ -51,12 +51,8 @@ def write_input(folder: Path) -> list[dict[str, int]]:
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    log = (folder / "log").open("ab")
     command = [sys.executable, "-c", JOB, str(folder)]
-    return subprocess.Popen(
-        command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-    )
+    return in_background(command, folder / "log", PYSPARK_PYTHON=sys.executable)
 
 
 def test_a_job_that_is_killed(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from aurora.engine.drops import SHED
-from tests.engine.processes import KILLS, committed, kill, wait_for
+from tests.engine.processes import KILLS, committed, in_background, kill, wait_for
 from tests.history.overloaded import expected, main
 
 
 def begin(folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.history.overloaded", str(folder)]
-    log = (folder / "log").open("ab")
-    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    return in_background(command, folder / "log")
 
 
 def test_what_is_shed_is_shed_again_and_nothing_else_is_lost(spark: SparkSession, tmp_path: Path) -> None:

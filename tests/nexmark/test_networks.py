@@ -1,6 +1,7 @@
 """`aurora nexmark network`: queries as text, which runs like any other network."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.nexmark.events import small_events
 from tests.nexmark.simulated import simulated
 
 EVENTS = small_events(8, 300)
+TIMES = ("dateTime", "expires", "window_start", "window_end")
 
 
 def printed(*arguments: str) -> str:
@@ -25,11 +27,11 @@ def printed(*arguments: str) -> str:
     return done.output
 
 
-def plain_rows(path: Path) -> list[dict[str, Any]]:
-    """Without the zeros at the end of times: a sink that is not told how many digits they have writes none."""
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """With times as moments: a sink that is not told how many digits they have leaves out the zeros at their end."""
     return [
         {
-            name: value.rstrip("0").rstrip(".") if "." in str(value) and isinstance(value, str) else value
+            name: datetime.fromisoformat(value) if name in TIMES else value
             for name, value in json.loads(line).items()
         }
         for line in path.read_text().splitlines()
@@ -57,17 +59,42 @@ def test_what_is_printed_gives_the_same_rows(query: str, tmp_path: Path) -> None
         assert len(lines) == 1 + table.rows.num_rows
 
 
-def test_it_runs_by_hand(spark: SparkSession, tmp_path: Path) -> None:
-    data, out = tmp_path / "data", tmp_path / "out"
-    data.mkdir()
-    write_rows(data / "events-00000.jsonl", EVENTS)
-    run_query("q5", data, out)
-    (tmp_path / "hot.yaml").write_text(printed("q5"))
-    bound = ["--source", f"events=json:{data}/events-*.jsonl", "--sink", f"result=json:{tmp_path}/hot.jsonl"]
-    done = CliRunner().invoke(app, ["run", str(tmp_path / "hot.yaml"), *bound])
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that says another profile and another lateness than the defaults."""
+    folder = tmp_path_factory.mktemp("data")
+    write_rows(folder / "events-00000.jsonl", EVENTS)
+    summary = {"profile": "draft", "late_by": 10.0, "events": len(EVENTS)}
+    (folder / "generation.json").write_text(json.dumps(summary))
+    return folder
+
+
+def test_the_rules_are_those_of_the_data(data: Path) -> None:
+    assert from_text(printed("q5", "--data", str(data))) == query_network(
+        "q5", Rules("draft", lateness=10_000)
+    )
+    given = ("--data", str(data), "--profile", "standard", "--lateness", "2")
+    assert from_text(printed("q5", *given)) == query_network("q5", Rules(lateness=2000))
+
+
+@pytest.mark.parametrize("query", ["q4", "q5", "q13"])
+def test_it_runs_by_hand(query: str, data: Path, spark: SparkSession, tmp_path: Path) -> None:
+    """The recipe of docs/nexmark.md gives the rows of `nexmark run`."""
+    run_query(query, data, tmp_path / "out")
+    file = tmp_path / "query.yaml"
+    file.write_text(printed(query, "--data", str(data), "--tables", str(tmp_path)))
+    bound = [
+        "--source",
+        f"events=json:{data}/events-*.jsonl",
+        "--sink",
+        f"result=json:{tmp_path}/result.jsonl",
+    ]
+    for name in QUERIES[query].tables():
+        bound += ["--source", f"{name}=csv:{tmp_path}/{name}.csv"]
+    done = CliRunner().invoke(app, ["run", str(file), *bound])
     assert done.exit_code == 0, done.output
-    rows = plain_rows(tmp_path / "hot.jsonl")
-    assert rows and rows == plain_rows(out / "result.jsonl")
+    rows = rows_of(tmp_path / "result.jsonl")
+    assert rows and rows == rows_of(tmp_path / "out" / "result.jsonl")
 
 
 def test_unknown_queries_are_faults() -> None:

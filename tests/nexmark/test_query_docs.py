@@ -1,6 +1,7 @@
 """The commands and snippets of the manual's sections on queries and metrics."""
 
 import re
+import shlex
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -24,6 +25,15 @@ def test_the_sections_are_true(desk: Path, spark: SparkSession) -> None:
     found = [Block(match[1], match[2], match[3]) for match in BLOCK.finditer(sections())]
     assert {block.language for block in found} == {"console", "python", "text"}
     run_blocks(found, PAGE)
+    recipes = [shlex.split(line) for line in re.findall(r"^aurora (.+)$", sections(), re.MULTILINE)]
+    assert len(recipes) == 4
+    for words in recipes:
+        if ">" in words:
+            *words, _, file = words
+            Path(file).write_text(test_docs.aurora(words))
+        else:
+            test_docs.aurora(words)
+    assert Path("hot.jsonl").stat().st_size and Path("valued.jsonl").stat().st_size
 
 
 def test_every_query_and_option_is_in_them() -> None:

@@ -1,6 +1,6 @@
 """The stream of events as the queries read it, and what distinguishes the two profiles."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aurora import Network, Stream
@@ -50,6 +50,13 @@ class Rules:
             raise AuroraError(f"there is no profile {self.profile!r}: give {' or '.join(PROFILES)}")
         if self.lateness < 0:
             raise AuroraError(f"the lateness must be 0 or more, found {self.lateness} ms")
+
+    def but(self, profile: str | None, lateness: float | None, dollars_to_euros: float) -> "Rules":
+        """With what is given instead; `lateness` is in seconds here."""
+        allowed = self.lateness if lateness is None else round(lateness * 1000)
+        return replace(
+            self, profile=profile or self.profile, dollars_to_euros=dollars_to_euros, lateness=allowed
+        )
 
     @property
     def draft(self) -> bool:

@@ -137,6 +137,13 @@ class TcpReceiver(Receiver):
         assert self._socket is not None
         return self._socket.recv(CHUNK)
 
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:
+            if self._socket is not None:
+                self._socket.close()
+
     def stop(self) -> None:
         super().stop()
         if self._socket is not None:
