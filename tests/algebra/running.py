@@ -47,6 +47,7 @@ def run_network(
     buckets: int = 1,
     fuse: bool = True,
     ticks: bool = False,
+    ends: bool = True,
     tables: Mapping[str, Table] | None = None,
 ) -> LocalRun:
     """The inputs of the network have numbers in their order; with `ticks` a millisecond goes by with each arrival."""
@@ -56,5 +57,5 @@ def run_network(
     starts = [*range(0, len(arrivals), cut), len(arrivals)]
     for start in starts:
         batch = zip(names, trains(arrivals, schemas, start, start + cut), strict=True)
-        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=start == starts[-1]))
+        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=ends and start == starts[-1]))
     return run

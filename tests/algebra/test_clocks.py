@@ -403,6 +403,59 @@ def test_rows_of_one_bound_stay_in_order_when_they_are_spread_anew(buckets: int)
         assert found == [1, 2, 3, 5, 7]
 
 
+@given(REACHING, st.integers(0, 4), st.integers(0, 5), *[st.booleans()] * 4)
+def test_a_resample(
+    rows: list[Arrival], span: int, size: int, both: bool, grouped: bool, ordered: bool, alone: bool
+) -> None:
+    network, left, right, order = two_sides(both, span)
+    by = ["g"] if grouped else []
+    orders = [{**order, "group_by": by}, {**order, "group_by": by}]
+    if alone and not both:
+        # A side without groups is one group, whose clock is that of its stream.
+        orders[int(not grouped)] = {"on": "T", "slack": {"value": span}}
+    functions = FUNCTIONS if ordered else UNORDERED
+    found = left.resample(right, functions, size=size, left_order=orders[0], right_order=orders[1], name="at")
+    network.output("found", found)
+    computed = compute if ordered else compute_unordered
+    naive = clocks.Resample(computed, size, squal.Order("T", group_by=tuple(by)))
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
+def test_a_wait(rows: list[Arrival], span: int, both: bool, grouped: bool) -> None:
+    network, left, right, order = two_sides(both, span)
+    order["group_by"] = ["g"] if grouped else []
+    network.output("found", left.wait("T", until=right, order=order, name="held"))
+    rows = [(side, {**row, "U": number}) for number, (side, row) in enumerate(rows)]
+    naive, clock, wanted = clocks.Wait(), clocks.Clock(span), []
+    for side, row in rows:
+        out = naive.push(side, row, 0)
+        if both or side == 1:
+            clock.see(row["T"])
+            # What the clock brings forth stands before the rows of the arrival itself.
+            out = naive.reach(clock.bound) + out
+        wanted += out
+    check(network, rows, {"found": [row for _, _, row in [*wanted, *naive.end()]]}, naive)
+
+
+@pytest.mark.parametrize("lefts", [True, False])
+def test_quiet_groups_are_resampled_with_the_clock_and_nothing_piles_up(lefts: bool) -> None:
+    network, left, right, order = two_sides(True, 0)
+    by_group = {**order, "group_by": ["g"]}
+    found = left.resample(right, {"n": "count(*)"}, size=5, left_order=order, right_order=by_group, name="at")
+    network.output("found", found)
+    # The groups come one after the other, and none of them again.
+    rows: list[Arrival] = [
+        (int(i % 10 != 0 or not lefts), {"g": i // 10, "T": i // 4, "U": 0, "v": i}) for i in range(2000)
+    ]
+    kept = []
+    for count in (500, 2000):
+        run = run_network(network, rows[:count], 20, buckets=2, ends=False)
+        assert len(run.rows("found")) > (count // 10 if lefts else -1)
+        kept.append(run.state_bytes)
+    assert kept[1] < 1.2 * kept[0]
+
+
 @given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
 def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good: bool) -> None:
     network, left, right, order = two_sides(both, span)

@@ -135,13 +135,6 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At, clock: stream, slack: 3}, size: 5s}': (
         "box b (from words): order: '3' on a timestamp; write a span of time such as 60s",
     ),
-    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, size: 3}}': (
-        "box b (left reports, right reports): a resample with size follows its groups",
-        "leave clock: stream out of left_order, or write match and between in place of size",
-    ),
-    "b: {wait: Time, from: reports, for: reports, order: {on: Time, clock: stream}}": (
-        "box b (from reports, for reports): a wait follows the tuples of 'for'; leave clock: stream out of its order",
-    ),
     # Sessions.
     f"b: {{{COUNT}, order: {{on: Time}}}}": ("box b (from reports): an aggregate needs 'size', or for sessions 'gap'",),
     f"b: {{{COUNT}, order: {{on: Time}}, gapp: 5}}": ("box b: an aggregate has no 'gapp' (did you mean gap?)",),

@@ -7,7 +7,19 @@ from tests.spec import running, top
 from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
-__all__ = ["BSort", "Clock", "Gather", "Join", "KeptJoin", "Running", "Sessions", "Top", "Windows"]
+__all__ = [
+    "BSort",
+    "Clock",
+    "Gather",
+    "Join",
+    "KeptJoin",
+    "Resample",
+    "Running",
+    "Sessions",
+    "Top",
+    "Wait",
+    "Windows",
+]
 
 
 class Clock:
@@ -195,6 +207,34 @@ class Running(BSort):
         return [self.windows.take_in(row, ts) for _, ts, row in free]
 
 
+class Wait(ByOneClock):
+    """A tuple leaves when the clock has passed its T; the other input matters to the clock alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Out] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if port == 1:
+            return []
+        if row["T"] is None:
+            self.discarded["no order value"] += 1
+            return []
+        if self.bound is not None and self.bound > row["T"]:
+            return [("1", ts, row)]
+        self.held.append(("1", ts, row))
+        return []
+
+    def reach(self, bound: Any) -> list[Out]:
+        self.bound = bound
+        free = [out for out in self.held if bound is not None and bound > out[2]["T"]]
+        self.held = [out for out in self.held if out not in free]
+        return free
+
+    def end(self) -> list[Out]:
+        return self.held
+
+
 class TwoSides(Box):
     """Takes in what is in order by the clock of its side; `reach` says how far both clocks have come."""
 
@@ -266,6 +306,47 @@ class Gather(TwoSides):
 
     def end(self) -> list[Out]:
         return self.give([row for row in self.sides[0] if not any(row is other for other in self.done)])
+
+
+class Resample(TwoSides):
+    """Every left tuple with each group of the right that has tuples near it, once the clock of the right is past."""
+
+    def __init__(self, functions: Functions, size: Any, right: Order) -> None:
+        super().__init__()
+        self.functions = functions
+        self.size = size
+        self.right = right
+        self.done: list[Row] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.admits(port, row):
+            return []
+        self.sides[port].append(row)
+        return self.give([row]) if port == 0 and self.is_passed(row) else []
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
+        self.bounds = bounds
+        return self.give([row for row in self.sides[0] if self.is_passed(row)])
+
+    def is_passed(self, row: Row) -> bool:
+        return self.bounds[1] is not None and bool(self.bounds[1] > row["T"] + self.size)
+
+    def give(self, rows: list[Row]) -> list[Out]:
+        new = [row for row in rows if not any(row is other for other in self.done)]
+        self.done += new
+        found = []
+        for row in new:
+            near: dict[Any, list[Row]] = {}
+            for other in sorted(self.sides[1], key=lambda other: other["T"]):
+                if abs(other["T"] - row["T"]) <= self.size:
+                    near.setdefault(self.right.group(other), []).append(other)
+            for rights in near.values():
+                fields = {name: rights[0][name] for name in self.right.group_by}
+                found.append(("1", 0, {**fields, "T": row["T"], **self.functions(rights)}))
+        return sorted(found, key=lambda out: (out[2]["T"], by_fields(out)))
+
+    def end(self) -> list[Out]:
+        return self.give(self.sides[0])
 
 
 class KeptJoin(TwoSides):
