@@ -39,6 +39,12 @@ ORDERLESS: dict[str, Compute] = {
     "CAST(round(10 * percentile(v, 0.3)) AS bigint)": of_values("percentile 0.3", 10),
     "CAST(round(1000 * coalesce(stddev(v), 0)) AS bigint)": of_values("stddev", 1000),
     "CAST(round(1000 * avg(v)) AS bigint)": of_values("avg", 1000),
+    "percentile_approx(v, 0.3)": of_values("percentile_approx 0.3"),
+    # Times a number that no such fraction has below its line: none lies in the middle between two whole numbers.
+    "CAST(round(997 * coalesce(skewness(v), 0)) AS bigint)": of_values("skewness", 997),
+    "CAST(round(997 * coalesce(kurtosis(v), 0)) AS bigint)": of_values("kurtosis", 997),
+    "CAST(bool_and(v > 2) AS bigint)": lambda rows: int(all(row["v"] > 2 for row in rows)),
+    "CAST(bool_or(v > 2) AS bigint)": lambda rows: int(any(row["v"] > 2 for row in rows)),
 }
 # What a window of all tuples so far can keep.
 SO_FAR: dict[str, Compute] = {
@@ -56,4 +62,8 @@ ALL: dict[str, Compute] = {
     "element_at(collect_list(v), -1)": of_values("last"),
 }
 # Those that come to the same, to the last digit, wherever tuples are summed up.
-APART = [text for text in ORDERLESS if "stddev" not in text] + ["mode(v)", "approx_count_distinct(v)"]
+APART = [
+    *(text for text in ORDERLESS if not any(name in text for name in ("stddev", "skewness", "kurtosis"))),
+    "mode(v)",
+    "approx_count_distinct(v)",
+]

@@ -149,19 +149,18 @@ def test_sessions(
     check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
 
 
-@given(ROWS, st.integers(0, 5), STEPS)
-def test_sessions_of_a_group_of_its_own(rows: list[Arrival], span: int, gap: int) -> None:
+@given(ROWS, st.integers(0, 5), STEPS, st.booleans(), st.booleans(), st.booleans())
+def test_sessions_of_groups_that_go_by_themselves(
+    rows: list[Arrival], slack: int, gap: int, grouped: bool, spanned: bool, ordered: bool
+) -> None:
+    by = ["g"] if grouped else []
     network, stream = input_and_clock()
-    order = {"on": "T", "slack": {"value": span}}
-    network.output("found", stream.aggregate(FUNCTIONS, order=order, gap=gap, name="sessions"))
-    naive = clocks.Sessions(compute, squal.Order("T"), gap)
-    clock = clocks.Clock(span)
-    wanted = []
-    for side, row in rows:
-        if side == 0:
-            naive.push(0, row, 0)
-            clock.see(row["T"])
-            wanted += naive.reach(clock.bound)
+    order = {"on": "T", "group_by": by, "slack": {"value": slack} if spanned else slack}
+    functions = FUNCTIONS if ordered else UNORDERED
+    network.output("found", stream.aggregate(functions, order=order, gap=gap, name="sessions"))
+    naive_order = squal.Order("T", 0 if spanned else slack, slack if spanned else None, tuple(by))
+    naive = clocks.OwnSessions(compute if ordered else compute_unordered, naive_order, gap)
+    wanted = [out for side, row in rows if side == 0 for out in naive.push(0, row, 0)]
     wanted += naive.end()
     check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
 
@@ -296,6 +295,11 @@ def test_bad_clocks(order: dict[str, Any], options: dict[str, Any], told: str) -
     assert told in str(fault.value)
 
 
+UNMATCHED: list[dict[str, str]] = [
+    {},
+    *({"outer": side} for side in ("left", "right", "both")),
+    *({"anti": side} for side in ("left", "right")),
+]
 WIDE = "g int, T int, U int, v int"
 REACHING = arrivals(
     nearly_rising(st.one_of(st.integers(-3, 3), st.none()), most=24),
@@ -472,12 +476,9 @@ def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good:
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
-@given(
-    REACHING, st.integers(0, 4), st.integers(0, 5), st.booleans(), st.sampled_from([None, "left", "right"])
-)
-def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: str | None) -> None:
+@given(REACHING, st.integers(0, 4), st.integers(0, 5), st.booleans(), st.sampled_from(UNMATCHED))
+def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, options: dict[str, str]) -> None:
     network, left, right, order = two_sides(both, span)
-    options = {} if outer is None else {"outer": outer}
     found = left.join(
         right,
         "left.g = right.g AND right.v >= left.v",
@@ -488,7 +489,8 @@ def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: st
         **options,
     )
     network.output("found", found)
-    naive = clocks.Join(same_key, size, () if outer is None else (int(outer == "right"),))
+    sides = {"left": (0,), "right": (1,), "both": (0, 1), "": ()}["".join(options.values())]
+    naive = clocks.Join(same_key, size, sides, "anti" in options)
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.spec import running, top
-from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
+from tests.spec.squal import Box, Functions, Gate, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Gather",
     "Join",
     "KeptJoin",
+    "OwnSessions",
     "Resample",
     "Running",
     "Sessions",
@@ -95,9 +96,17 @@ class Top(Windows, top.Top):
     """The best of each window that closes."""
 
     def __init__(
-        self, k: int, by: top.By, order: Order, size: Any, advance: Any, align: bool, ties: bool
+        self,
+        k: int,
+        by: top.By,
+        order: Order,
+        size: Any,
+        advance: Any,
+        align: bool,
+        ties: bool,
+        rank: str | None = None,
     ) -> None:
-        top.Top.__init__(self, k, by, order, size, advance, ties, align=align)
+        top.Top.__init__(self, k, by, order, size, advance, ties, rank, align=align)
 
     def reach(self, bound: Any) -> list[Out]:
         return self.unfolded(super().reach(bound))
@@ -127,17 +136,20 @@ class Sessions(ByOneClock):
 
     def reach(self, bound: Any, end: bool = False) -> list[Out]:
         self.bound = bound
-        found: list[tuple[Any, Out]] = []
-        for group in self.groups.values():
-            for session in self.split(group):
-                start, last = session[0].value, session[-1].value
-                over = end or (bound is not None and bound >= last + self.gap)
-                if over and start not in group.closed:
-                    group.closed.add(start)
-                    fields = {name: group_value(group, name) for name in self.order.group_by}
-                    row = {**fields, self.order.on: start, **self.functions([e.row for e in session])}
-                    found.append((start, ("1", min(e.ts for e in session), row)))
+        found = [each for group in self.groups.values() for each in self.close(group, bound, end)]
         return in_order_of_start(found)
+
+    def close(self, group: Group, bound: Any, end: bool = False) -> list[tuple[Any, Out]]:
+        found: list[tuple[Any, Out]] = []
+        for session in self.split(group):
+            start, last = session[0].value, session[-1].value
+            over = end or (bound is not None and bound >= last + self.gap)
+            if over and start not in group.closed:
+                group.closed.add(start)
+                fields = {name: group_value(group, name) for name in self.order.group_by}
+                row = {**fields, self.order.on: start, **self.functions([e.row for e in session])}
+                found.append((start, ("1", min(e.ts for e in session), row)))
+        return found
 
     def split(self, group: Group) -> list[list[Entry]]:
         sessions: list[list[Entry]] = []
@@ -150,6 +162,22 @@ class Sessions(ByOneClock):
 
     def end(self) -> list[Out]:
         return self.reach(self.bound, end=True)
+
+
+class OwnSessions(Sessions):
+    """Each group goes by its own tuples."""
+
+    def __init__(self, functions: Functions, order: Order, gap: Any) -> None:
+        super().__init__(functions, order, gap)
+        self.gate = Gate(order, self)
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.gate.admits(row):
+            return []
+        # No clock has come anywhere yet: this takes in what the gate let in.
+        super().push(port, row, ts)
+        key = self.order.group(row)
+        return in_order_of_start(self.close(self.groups[key], self.gate.bound(key)))
 
 
 class BSort(ByOneClock):
@@ -375,47 +403,55 @@ class KeptJoin(TwoSides):
 
 
 class Join(TwoSides):
-    """Pairs not further apart than the size; `outer` sides give tuples without a partner once none can come."""
+    """Pairs not further apart than the size; `outer` sides give tuples without a partner once none can come.
 
-    def __init__(self, match: Callable[[Row, Row], Any], size: int, outer: tuple[int, ...]) -> None:
+    `alone` leaves out the pairs.
+    """
+
+    def __init__(
+        self, match: Callable[[Row, Row], Any], size: int, outer: tuple[int, ...], alone: bool = False
+    ) -> None:
         super().__init__()
         self.match = match
         self.size = size
         self.outer = outer
+        self.alone = alone
+        self.came: list[tuple[int, Row]] = []
         self.met: list[Row] = []
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         if not self.admits(port, row):
             return []
-        self.sides[port].append(row)
+        self.came.append((port, row))
         found = []
-        for other in self.sides[1 - port]:
+        for side, other in self.came:
             pair = (row, other) if port == 0 else (other, row)
-            if abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
+            if side != port and abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
                 found.append(("1", 0, joined(*pair)))
                 self.met += [row, other]
-        bound = self.bounds[1 - port]
-        passed = bound is not None and bound > row["T"] + self.size
-        if port in self.outer and not found and (passed or row["g"] is None):
-            return self.give(port, [row])
-        return found
+        if not found and (self.is_passed(port, row) or row["g"] is None):
+            return self.give([(port, row)])
+        return [] if self.alone else found
 
     def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
         self.bounds = bounds
-        found = []
-        for port in self.outer:
-            bound = bounds[1 - port]
-            found += self.give(
-                port, [row for row in self.sides[port] if bound is not None and bound > row["T"] + self.size]
-            )
-        return found
+        return self.give([(port, row) for port, row in self.came if self.is_passed(port, row)])
 
-    def give(self, port: int, rows: list[Row]) -> list[Out]:
-        alone = [row for row in rows if not any(row is other for other in self.met)]
-        self.met += alone
+    def is_passed(self, port: int, row: Row) -> bool:
+        bound = self.bounds[1 - port]
+        return bound is not None and bool(bound > row["T"] + self.size)
+
+    def give(self, rows: list[tuple[int, Row]]) -> list[Out]:
+        lone = [(port, row) for port, row in rows if port in self.outer and not self.has_met(row)]
+        self.met += [row for _, row in lone]
+        if self.alone:
+            return [("1", 0, row) for _, row in lone]
         nothing = dict.fromkeys(("T", "g", "U", "v"))
-        pairs = [(row, nothing) if port == 0 else (nothing, row) for row in alone]
+        pairs = [(row, nothing) if port == 0 else (nothing, row) for port, row in lone]
         return [("1", 0, joined(*pair)) for pair in pairs]
 
+    def has_met(self, row: Row) -> bool:
+        return any(row is other for other in self.met)
+
     def end(self) -> list[Out]:
-        return [out for port in self.outer for out in self.give(port, self.sides[port])]
+        return self.give(self.came)
