@@ -417,41 +417,44 @@ class Join(TwoSides):
         self.outer = outer
         self.alone = alone
         self.came: list[tuple[int, Row]] = []
-        self.met: list[Row] = []
+        # Those of `came` that have met a partner, or were given alone.
+        self.met: list[tuple[int, Row]] = []
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         if not self.admits(port, row):
             return []
-        self.came.append((port, row))
+        own: tuple[int, Row] = (port, row)
         found = []
-        for side, other in self.came:
+        for each in self.came:
+            side, other = each
             pair = (row, other) if port == 0 else (other, row)
             if side != port and abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
                 found.append(("1", 0, joined(*pair)))
-                self.met += [row, other]
-        if not found and (self.is_passed(port, row) or row["g"] is None):
-            return self.give([(port, row)])
+                self.met += [own, each]
+        self.came.append(own)
+        if not found and (self.is_passed(*own) or row["g"] is None):
+            return self.give([own])
         return [] if self.alone else found
 
     def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
         self.bounds = bounds
-        return self.give([(port, row) for port, row in self.came if self.is_passed(port, row)])
+        return self.give([each for each in self.came if self.is_passed(*each)])
 
     def is_passed(self, port: int, row: Row) -> bool:
         bound = self.bounds[1 - port]
         return bound is not None and bool(bound > row["T"] + self.size)
 
     def give(self, rows: list[tuple[int, Row]]) -> list[Out]:
-        lone = [(port, row) for port, row in rows if port in self.outer and not self.has_met(row)]
-        self.met += [row for _, row in lone]
+        lone = [each for each in rows if each[0] in self.outer and not self.has_met(each)]
+        self.met += lone
         if self.alone:
             return [("1", 0, row) for _, row in lone]
         nothing = dict.fromkeys(("T", "g", "U", "v"))
         pairs = [(row, nothing) if port == 0 else (nothing, row) for port, row in lone]
         return [("1", 0, joined(*pair)) for pair in pairs]
 
-    def has_met(self, row: Row) -> bool:
-        return any(row is other for other in self.met)
+    def has_met(self, own: tuple[int, Row]) -> bool:
+        return any(own is other for other in self.met)
 
     def end(self) -> list[Out]:
         return self.give(self.came)
