@@ -109,10 +109,14 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
             keep = {"left": f"T + {size}", "right": "all" if for_good else f"T + {size}"}
             stream.join(other, "left.g = right.g", keep=keep, **two).map(SAME, name=name)
             return KeptTuples(size, for_good), Clocks(sources)
-        case "clocked resample":
-            two["right_order"] = {**orders[1], "group_by": ["g"]}
-            stream.resample(other, {"v": text}, size=size, **{**two, "name": name})
-            naive = clocks.Resample(value(ALL[text]), size, squal.Order("T", group_by=("g",)))
+        case "clocked resample" | "clocked resamples":
+            if kind == "clocked resamples":
+                two["right_order"] = {**orders[1], "group_by": ["g"]}
+                functions, computed, by = {"v": text}, value(ALL[text]), ("g",)
+            else:
+                functions, computed, by = {"g": "last(g)", "v": text}, last_and_value(ALL[text]), ()
+            stream.resample(other, functions, size=size, **two).map(SAME, name=name)
+            naive = clocks.Resample(computed, size, squal.Order("T", group_by=by))
             return naive, Clocks(sources, lambda bounds: min(bounds[0], bounds[1] - size))
         case "clocked wait":
             stream.wait("T", until=other, order=orders[1], name=name)

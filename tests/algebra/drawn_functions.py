@@ -12,11 +12,15 @@ Row = dict[str, Any]
 Compute = Callable[[list[Row]], int]
 
 
-def of_values(name: str, times: int = 1) -> Compute:
+# With so much added, simple fractions such as -3/2 are not rounded up here and down there.
+ASIDE = 0.1234567
+
+
+def of_values(name: str, times: int = 1, more: float = 0) -> Compute:
     """The function of the values, times a number and rounded as SQL rounds; 0 where there is none."""
 
     def compute(rows: list[Row]) -> int:
-        value = times * (FUNCTIONS[name]([row["v"] for row in rows]) or 0)
+        value = times * (FUNCTIONS[name]([row["v"] for row in rows]) or 0) + more
         return int(math.copysign(math.floor(abs(value) + 0.5), value)) if isinstance(value, float) else value
 
     return compute
@@ -40,9 +44,10 @@ ORDERLESS: dict[str, Compute] = {
     "CAST(round(1000 * coalesce(stddev(v), 0)) AS bigint)": of_values("stddev", 1000),
     "CAST(round(1000 * avg(v)) AS bigint)": of_values("avg", 1000),
     "percentile_approx(v, 0.3)": of_values("percentile_approx 0.3"),
-    # Times a number that no such fraction has below its line: none lies in the middle between two whole numbers.
-    "CAST(round(997 * coalesce(skewness(v), 0)) AS bigint)": of_values("skewness", 997),
-    "CAST(round(997 * coalesce(kurtosis(v), 0)) AS bigint)": of_values("kurtosis", 997),
+    **{
+        f"CAST(round(1000 * coalesce({name}(v), 0) + {ASIDE}) AS bigint)": of_values(name, 1000, ASIDE)
+        for name in ("skewness", "kurtosis")
+    },
     "CAST(bool_and(v > 2) AS bigint)": lambda rows: int(all(row["v"] > 2 for row in rows)),
     "CAST(bool_or(v > 2) AS bigint)": lambda rows: int(any(row["v"] > 2 for row in rows)),
 }

@@ -24,6 +24,7 @@ Naive = dict[str, tuple[Any, list[Source]]]
 INPUTS = {
     "clocked join": 2,
     "clocked resample": 2,
+    "clocked resamples": 2,
     "clocked wait": 2,
     "gather": 2,
     "kept": 2,
@@ -63,6 +64,7 @@ ONE_CLOCKED = [
     "clocked bsort",
     "clocked running",
     "clocked top",
+    "clocked resample",
     "clocked wait",
     "kept",
 ]
@@ -73,7 +75,7 @@ CLOCKED = [
     "session groups",
     "gather",
     "clocked join",
-    "clocked resample",
+    "clocked resamples",
 ]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
 PASSES = {

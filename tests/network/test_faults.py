@@ -239,7 +239,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{top: {{k: 1, by: "Pos", rank: window_start}}, {TOP}}}': ("one name, window_start; rename one",),
     f'b: {{top: {{k: 1, by: "Pos", rank: null}}, {TOP}}}': ("top: rank is the name of a field, found 'None'",),
     f'b: {{top: {{k: 1, by: "Pos", rank: "#x"}}, {TOP}}}': ("box b (from reports): top: field '#x'", "rename it"),
-    'b: {top: {k: 1, by: "Pos"}, from: reports, order: {on: Time}, size: all}': ("a top needs windows that end",),
+    'b: {top: {k: 1, by: "Pos"}, from: reports, order: {on: Time}, size: all}': (
+        "a top needs windows that end, found size: all; write a size such as 10 or 10s",
+        "an aggregate with max_by(Field, Other)",
+    ),
     # Window functions.
     'b: {aggregate: {n: "percentile(Pos)"}, from: reports, order: {on: Time}, size: 5}': ("takes 2 arguments",),
     'b: {aggregate: {n: "percentile(Pos, 95)"}, from: reports, order: {on: Time}, size: 5}': (
