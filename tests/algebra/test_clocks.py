@@ -425,6 +425,34 @@ def test_a_resample(
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
+@given(REACHING, st.integers(0, 3), st.integers(0, 5), STEPS, st.booleans())
+def test_progress_travels_through_a_resample(
+    rows: list[Arrival], span: int, size: int, wide: int, both: bool
+) -> None:
+    network, left, right, order = two_sides(both, span)
+    by = {**order, "group_by": ["g"]}
+    at = left.resample(right, {"v": "sum(v)"}, size=size, left_order=order, right_order=by, name="at")
+    windows = {"order": {"on": "T", "clock": "stream"}, "size": wide, "align": True}
+    network.output("found", at.aggregate({"n": "count(*)"}, name="windows", **windows))
+    one = clocks.Resample(
+        lambda near: {"v": sum(row["v"] for row in near)}, size, squal.Order("T", group_by=("g",))
+    )
+    two = clocks.Windows(lambda rows: {"n": len(rows)}, squal.Order("T"), wide, wide, True)
+    own, wanted = (clocks.Clock(span), clocks.Clock(span)), []
+    for side, row in rows:
+        late = one.push(side, row, 0)
+        for port in (0, 1) if both else (side,):
+            own[port].see(row["T"])
+        left_bound, right_bound = (clock.bound for clock in own)
+        for _, _, made in [*one.reach((left_bound, right_bound)), *late]:
+            two.push(0, made, 0)
+        known = None if None in (left_bound, right_bound) else min(left_bound, right_bound - size)
+        wanted += two.reach(known)
+    for _, _, made in one.end():
+        two.push(0, made, 0)
+    check(network, rows, {"found": [row for _, _, row in [*wanted, *two.end()]]})
+
+
 @given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
 def test_a_wait(rows: list[Arrival], span: int, both: bool, grouped: bool) -> None:
     network, left, right, order = two_sides(both, span)

@@ -64,7 +64,6 @@ ONE_CLOCKED = [
     "clocked bsort",
     "clocked running",
     "clocked top",
-    "clocked resample",
     "clocked wait",
     "kept",
 ]
@@ -75,6 +74,7 @@ CLOCKED = [
     "session groups",
     "gather",
     "clocked join",
+    "clocked resample",
     "clocked resamples",
 ]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
@@ -87,8 +87,9 @@ PASSES = {
     "asof": (0,),
     "pull": (0,),
 }
-# One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
-# ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
+# One cause can bring forth a row for each group, or for each of several equal tuples. Such rows come by their fields,
+# and what they cause in turn is ordered by fields again, not as the naive network, that takes them one by one, would
+# have it: they end a network.
 SEVERAL_AT_ONCE = ["groups", "own session groups", "tops", "resample"]
 KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE, *CLOCKED]
 # The boxes that a network begins with, each behind the one before.
