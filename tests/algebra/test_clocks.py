@@ -453,6 +453,18 @@ def test_progress_travels_through_a_resample(
     check(network, rows, {"found": [row for _, _, row in [*wanted, *two.end()]]})
 
 
+def test_windows_behind_a_resample_close_at_the_same_arrival() -> None:
+    network, left, right, order = two_sides(True, 0)
+    at = left.resample(right, {"v": "sum(v)"}, size=5, left_order=order, right_order=order, name="at")
+    windows = {"order": {"on": "T", "clock": "stream"}, "size": 10, "align": True}
+    network.output("found", at.aggregate({"n": "count(*)"}, name="windows", **windows))
+    rows: list[Arrival] = [
+        (side, {"g": 1, "T": time, "U": 0, "v": 1}) for side, time in ((0, 2), (1, 4), (1, 15))
+    ]
+    assert run_network(network, rows[:2], 1, ends=False).rows("found") == []
+    assert run_network(network, rows, 1, ends=False).rows("found") == [{"T": 0, "n": 1}]
+
+
 @given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
 def test_a_wait(rows: list[Arrival], span: int, both: bool, grouped: bool) -> None:
     network, left, right, order = two_sides(both, span)
