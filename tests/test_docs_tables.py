@@ -13,9 +13,12 @@ from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
 from tests.test_docs import ROOT
 
-PAGES = ["docs/late-data.md"]
-# A network, and the table behind it.
-WORKED = re.compile(r"^```yaml\n(network:.*?)^```\n\n((?:\|[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
+PAGES = ["docs/late-data.md", "docs/networks.md"]
+# A network, and the table behind it; one that says what its outputs give is run.
+WORKED = re.compile(
+    r"^```yaml\n(network:(?:(?!^```).)*)^```\n\n(\|[^\n]*\| `\w+` gives[^\n]*\n(?:\|[^\n]*\n)+)",
+    re.MULTILINE | re.DOTALL,
+)
 FOUND = [(page, *match) for page in PAGES for match in WORKED.findall((ROOT / page).read_text())]
 
 
@@ -61,7 +64,10 @@ def test_worked_table(text: str, table: str, buckets: int) -> None:
         assert said == (run.discarded.total() > before), line
 
 
-def test_every_network_of_the_page_has_a_table() -> None:
+def test_every_table_of_what_a_box_gives_is_run() -> None:
     for page in PAGES:
-        networks = re.findall(r"^network:", (ROOT / page).read_text(), re.MULTILINE)
-        assert len(networks) == sum(found[0] == page for found in FOUND) > 0
+        text = (ROOT / page).read_text()
+        heads = re.findall(r"^\|[^\n]*\| `\w+` gives", text, re.MULTILINE)
+        assert len(heads) == sum(found[0] == page for found in FOUND) > 0
+    networks = re.findall(r"^network:", (ROOT / PAGES[0]).read_text(), re.MULTILINE)
+    assert len(networks) == sum(found[0] == PAGES[0] for found in FOUND)

@@ -44,6 +44,16 @@ class Aggregate:
     >>> rows = pa.record_batch({"T": [1, 3, 2, 4, 5]}, crowd.input.arrow())
     >>> crowd.call((Train(rows, np.zeros(5, int), np.arange(5)[None]),), Turn())["1"].rows.to_pylist()
     [{'T': 1, 'n': 2}]
+
+    The clock of the stream closes the window of group 1, which has fallen silent:
+
+    >>> from aurora.algebra.ordering.progress import find_rises
+    >>> order = Order("T", group_by=("g",), clock="stream")
+    >>> crowds = Aggregate.of({"n": "count(*)"}, order, 10, 10, Schema.parse("g int, T int"))
+    >>> rows = pa.record_batch({"g": [1, 2, 2], "T": [0, 5, 12]}, crowds.input.arrow())
+    >>> train = Train(rows, np.zeros(3, int), np.array([[1, 3, 5]]))
+    >>> crowds.call((train,), Turn(clocks=(find_rises(train, "T"),)))["1"].rows.to_pylist()
+    [{'g': 1, 'T': 0, 'n': 1}]
     """
 
     input: Schema

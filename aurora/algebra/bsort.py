@@ -44,6 +44,15 @@ class BSort:
     >>> end = Turn(turn.state, Moment(end=True))
     >>> sort.call((Train.empty(rows.schema),), end)["1"].rows["A"].to_pylist()
     [4, 8]
+
+    By a clock that lags 2 behind the largest of the stream:
+
+    >>> from aurora.algebra.ordering.progress import find_rises
+    >>> sort = BSort.of(Order("A", span=2, clock="stream"), sort.schema)
+    >>> rows = pa.record_batch({"A": [1, 4, 3, 2, 6]}, sort.schema.arrow())
+    >>> train = Train(rows, np.zeros(5, int), np.array([[1, 3, 5, 7, 9]]))
+    >>> sort.call((train,), Turn(clocks=(find_rises(train, "A"),)))["1"].rows["A"].to_pylist()
+    [1, 2, 3, 4]
     """
 
     schema: Schema

@@ -51,6 +51,16 @@ class Join:
     >>> left, right = (Train(rows, np.zeros(2, int), np.arange(2)[None]) for rows in (x, y))
     >>> pairs.call((left, right), Turn())["1"].rows.to_pylist()
     [{'Sid': 1, 'Time': 120, 'Pos': 3, 'Sid_right': 10, 'Time_right': 115, 'Pos_right': 3}]
+
+    A left tuple without a partner comes out too with `outer`, and alone with `anti`:
+
+    >>> def lone(unmatched):
+    ...     box = Join.of("left.Pos = right.Pos", 10, order, order, reports, reports, unmatched=unmatched)
+    ...     return [tuple(row.values()) for row in box.call((left, right), Turn())["1"].rows.to_pylist()]
+    >>> lone(Unmatched.of("left", None, "join"))
+    [(1, 120, 3, 10, 115, 3), (1, 125, 4, None, None, None)]
+    >>> lone(Unmatched.of(None, "left", "join"))
+    [(1, 125, 4)]
     """
 
     left: Schema

@@ -13,12 +13,13 @@ from aurora.algebra.box.needs import Needs, merge, needs_of_order, needs_of_redu
 from aurora.algebra.box.operator import Keeps, Partition, Traits
 from aurora.algebra.ordering.admission import Admitted, admit, with_order_value
 from aurora.algebra.ordering.order import Order, check_reach
-from aurora.algebra.ordering.progress import Progress
+from aurora.algebra.ordering.progress import Progress, join_progress
 from aurora.algebra.ordering.values import beyond, least, order_codes, shift, to_values
+from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, brought_forth
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
 from aurora.algebra.windows.rows import WindowRows
 from aurora.errors import AuroraError
@@ -32,7 +33,7 @@ class Resample:
 
     A row comes out when the group can have no further tuple within reach. Where the right has groups, left tuples are
     kept, because a group that comes later may still have tuples near them; right tuples go as soon as no left tuple
-    can reach them.
+    can reach them. By a clock all groups are complete at once, and left tuples go with their rows.
 
     >>> beats, reports = Schema.parse("Time int"), Schema.parse("Sid int, Time int, Pos int")
     >>> by_soldier = Order("Time", group_by=("Sid",))
@@ -85,7 +86,8 @@ class Resample:
 
     @property
     def traits(self) -> Traits:
-        return Traits(functions=self.reducer.user_functions)
+        clocks = self.left_order.clocks(0) + self.right_order.clocks(1)
+        return Traits(functions=self.reducer.user_functions, clocks=clocks)
 
     def keeps(self, port: str) -> Keeps:
         return {}, keeps_fields(self.right_order.group_by)
@@ -97,7 +99,11 @@ class Resample:
     def progress(
         self, port: str, inputs: tuple[Mapping[str, Progress], ...], clocks: tuple[Progress, ...]
     ) -> Mapping[str, Progress]:
-        return {}
+        if not (self.left_order.clocked and self.right_order.clocked):
+            return {}
+        left, right = clocks[0].lag(self.left_order.span), clocks[1].lag(self.right_order.span)
+        # A left tuple that still waits is not further behind the right clock than the size.
+        return {self.left_order.on: join_progress(left, right.lag(self.size))}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
         return max(inputs) + 2
@@ -110,21 +116,42 @@ class Resample:
         seen_by_all = replace(turn, counts=turn.primary)
         left = with_order_value(left, self.left_order.on, seen_by_all)
         right = with_order_value(right, self.right_order.on, turn)
-        left_groups = turn.state.groups("left groups", self.left_order.group_by, left.rows)
-        ticks = admit(self.left_order, left, left_groups, left_groups.numbers[0], seen_by_all)
-        # Any group may have tuples near a new left one.
-        everything = turn.moment.end or len(ticks.train) > 0
-        groups = turn.state.groups(
-            "right groups", self.right_order.group_by, right.rows, everything=everything
-        )
-        reports = admit(self.right_order, right, groups, groups.numbers[0], turn)
+        left_clock, right_clock = (self._clock(side, turn) for side in (0, 1))
+        by = () if left_clock else self.left_order.group_by
+        left_groups = turn.state.groups("left groups", by, left.rows)
+        ticks = admit(self.left_order, left, left_groups, left_groups.numbers[0], seen_by_all, left_clock)
         beats, old = self._beats(ticks, turn)
-        rows = self._reports(reports)
         value = to_values(beats.rows.column(self.left_order.on))
+        # Any group may have tuples near a left one that is new or, by a clock, complete now.
+        concerned = ~old
+        if right_clock is not None:
+            concerned = beyond(np.broadcast_to(right_clock.after, len(value)), value, self.size)
+        groups = turn.state.groups(
+            "right groups",
+            self.right_order.group_by,
+            right.rows,
+            everything=turn.moment.end or bool(concerned.any()),
+            sweep=self._sweep(value[old], left_clock),
+        )
+        reports = admit(self.right_order, right, groups, groups.numbers[0], turn, right_clock)
+        rows = self._reports(reports)
         due, group = self._due(value, old, reports, turn)
         result = self._results(beats, old, value, due, group, rows, reports)
         self._store(beats, value, rows, ticks, reports, turn)
         return {"1": result.arrange()}
+
+    def _clock(self, side: int, turn: Turn) -> Progress | None:
+        order = self.right_order if side else self.left_order
+        if not order.clocked:
+            return None
+        return turn.clocks[side if self.left_order.clocked else 0].lag(order.span)
+
+    def _sweep(self, waiting: Values, clock: Progress | None) -> Sweep:
+        """Which right tuples a left one that waits, or that the left clock still lets in, may reach."""
+        if clock is None:
+            return {}
+        earliest = np.append(waiting[:1], clock.before).min()
+        return {"reports": lambda rows: shift(rows.column("#value").to_numpy(), self.size) >= earliest}
 
     def _beats(self, ticks: Admitted, turn: Turn) -> tuple[Train, Mask]:
         """All left tuples by value, and which of them came in earlier turns."""
@@ -187,7 +214,13 @@ class Resample:
         return Train(out, arrived, np.concatenate([keys, codes]))
 
     def _causes(self, chosen: Train, old: Mask, value: Values, group: Ints, reports: Admitted) -> Ints:
-        """A pair is complete at the later of the beat's arrival and the report that passed its reach."""
+        """A pair is complete at the later of the beat's arrival and what passed its reach, a report or the clock."""
+        if reports.clock is not None:
+            reach = shift(value, self.size)
+            keys = brought_forth(reports.clock.find_positions(reach, above=True), chosen.depth)
+            own = ~old & (reports.clock.at(chosen.keys[0]) > reach)
+            keys[:, own] = chosen.keys[:, own]
+            return keys
         bound = np.where(reports.bounded, reports.bound, least(reports.bound.dtype))
         low = np.searchsorted(reports.group, group, side="left")
         high = np.searchsorted(reports.group, group, side="right")
@@ -209,7 +242,7 @@ class Resample:
             return
         self._store_beats(beats, value, ticks, reports, turn)
         bound, known = ticks.after
-        if self.left_order.group_by or not known.any() or len(rows) == 0:
+        if (self.left_order.group_by and not self.left_order.clocked) or not known.any() or len(rows) == 0:
             rows.store(reports.groups, "reports")
             return
         # A report goes when no left tuple to come reaches it, and none that still waits for its group does.
@@ -229,7 +262,9 @@ class Resample:
     ) -> None:
         alive = np.ones(len(beats), bool)
         bound, known = reports.after
-        if not self.right_order.group_by and known[0]:
+        if reports.clock is not None:
+            alive = ~beyond(np.broadcast_to(reports.clock.after, len(beats)), value, self.size)
+        elif not self.right_order.group_by and known[0]:
             # Only one group, and what it has passed is done.
             alive = ~beyond(np.broadcast_to(bound[0], len(beats)), value, self.size)
         if len(ticks.train) or not alive.all():

@@ -40,6 +40,16 @@ class Top(Aggregate):
     >>> rows = pa.record_batch({"T": [1, 2, 5, 12], "Price": [7, 9, 9, 3]}, bids.arrow())
     >>> best.call((Train(rows, np.zeros(4, int), np.arange(4)[None]),), Turn())["1"].rows.to_pylist()
     [{'T': 2, 'Price': 9, 'window_start': 1}, {'T': 5, 'Price': 9, 'window_start': 1}]
+
+    The clock of the stream closes the window of item 1, which nobody bids on any more:
+
+    >>> from aurora.algebra.ordering.progress import find_rises
+    >>> order, bids = Order("T", group_by=("Item",), clock="stream"), Schema.parse("Item int, T int, Price int")
+    >>> best = Top.best(1, ["Price DESC"], order, 10, 10, bids)
+    >>> rows = pa.record_batch({"Item": [1, 1, 2], "T": [1, 5, 11], "Price": [7, 9, 3]}, bids.arrow())
+    >>> train = Train(rows, np.zeros(3, int), np.array([[1, 3, 5]]))
+    >>> best.call((train,), Turn(clocks=(find_rises(train, "T"),)))["1"].rows.to_pylist()
+    [{'Item': 1, 'T': 5, 'Price': 9, 'window_start': 1}]
     """
 
     start: str = "window_start"

@@ -15,7 +15,7 @@ from aurora.algebra.ordering.values import least, to_values
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end
+from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end, brought_forth
 from aurora.errors import AuroraError
 
 __all__ = ["Wait"]
@@ -26,7 +26,7 @@ class Wait:
     """A tuple leaves when no tuple with a value up to its own can come on the watched stream any more.
 
     `order` is that of the watched stream; where it has groups, a tuple waits for the group that its fields of the
-    same names give. The end of the input lets everything go.
+    same names give, or by a clock for all alike. The end of the input lets everything go.
 
     >>> import pyarrow as pa
     >>> minute = Schema.parse("Minute int")
@@ -63,7 +63,7 @@ class Wait:
 
     @property
     def traits(self) -> Traits:
-        return Traits(passes=True)
+        return Traits(passes=True, clocks=self.order.clocks(1))
 
     def keeps(self, port: str) -> Keeps:
         return keeps_fields(self.schema.names), {}
@@ -85,10 +85,10 @@ class Wait:
         train = with_order_value(inputs[0].deepen(depth), self.on, turn)
         uncounted = replace(turn, counts=False)
         watched = with_order_value(inputs[1].at_input(1, depth), self.order.on, uncounted)
-        groups = turn.state.groups(
-            "groups", self.order.group_by, watched.rows, train.rows, everything=turn.moment.end
-        )
-        passing = admit(self.order, watched, groups, groups.numbers[0], uncounted)
+        clock = turn.clocks[0].lag(self.order.span) if self.order.clocked else None
+        by = self.order.group_by if clock is None else ()
+        groups = turn.state.groups("groups", by, watched.rows, train.rows, everything=turn.moment.end)
+        passing = admit(self.order, watched, groups, groups.numbers[0], uncounted, clock)
         group = groups.numbers[1]
         stored = groups.rows("held")
         old = 0 if stored is None else len(stored[0])
@@ -105,6 +105,11 @@ class Wait:
     ) -> tuple[Mask, Ints]:
         """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
+        if passing.clock is not None:
+            keys = brought_forth(passing.clock.find_positions(value, above=True), train.depth + 1)
+            own = passing.clock.at(train.keys[0]) > value
+            keys[:, own] = train.at_input(0, train.depth).keys[:, own]
+            return (passing.clock.after > value) | turn.moment.end, keys
         low = np.searchsorted(passing.group, group, side="left")
         high = np.searchsorted(passing.group, group, side="right")
         bound = np.where(passing.bounded, passing.bound, least(passing.bound.dtype))

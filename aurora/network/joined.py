@@ -95,12 +95,6 @@ def make_resample(spec: Mapping[str, Any], schemas: list[Schema], static: list[b
     if "match" in spec or "size" not in spec:
         raise AuroraError(f"{where}: a resample needs 'size', or 'match' together with 'between'")
     left_order, right_order, size = read_reach(spec, schemas, where)
-    for side, order in (("left", left_order), ("right", right_order)):
-        if order.clocked:
-            raise AuroraError(
-                f"{where}: a resample with size follows its groups; leave clock: {order.clock} out of {side}_order, "
-                "or write match and between in place of size"
-            )
     return Resample.of(functions, size, left_order, right_order, schemas[0], schemas[1], where)
 
 
@@ -132,8 +126,4 @@ def _gather(
 
 def make_wait(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     order = read_order(spec["order"], schemas[1], f"{where}: order")
-    if order.clocked:
-        raise AuroraError(
-            f"{where}: a wait follows the tuples of 'for'; leave clock: {order.clock} out of its order"
-        )
     return Wait.of(str(spec["wait"]), order, schemas[0], schemas[1], where)

@@ -65,7 +65,10 @@ def make_top(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool],
             f"{where}: top: by is a text such as \"Field DESC\", or a list of them; found '{by}'"
         )
     if spec.get("size") == ALL:
-        raise AuroraError(f"{where}: a top needs windows that end; write a size such as 10 or 10s, found all")
+        raise AuroraError(
+            f"{where}: a top needs windows that end, found size: all; write a size such as 10 or 10s, or for the best "
+            "of a group so far an aggregate with max_by(Field, Other)"
+        )
     names = {key: given[key] for key in ("rank", "start") if key in given}
     for key, name in names.items():
         if not isinstance(name, str):

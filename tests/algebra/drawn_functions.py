@@ -12,11 +12,15 @@ Row = dict[str, Any]
 Compute = Callable[[list[Row]], int]
 
 
-def of_values(name: str, times: int = 1) -> Compute:
+# With so much added, simple fractions such as -3/2 are not rounded up here and down there.
+ASIDE = 0.1234567
+
+
+def of_values(name: str, times: int = 1, more: float = 0) -> Compute:
     """The function of the values, times a number and rounded as SQL rounds; 0 where there is none."""
 
     def compute(rows: list[Row]) -> int:
-        value = times * (FUNCTIONS[name]([row["v"] for row in rows]) or 0)
+        value = times * (FUNCTIONS[name]([row["v"] for row in rows]) or 0) + more
         return int(math.copysign(math.floor(abs(value) + 0.5), value)) if isinstance(value, float) else value
 
     return compute
@@ -39,6 +43,13 @@ ORDERLESS: dict[str, Compute] = {
     "CAST(round(10 * percentile(v, 0.3)) AS bigint)": of_values("percentile 0.3", 10),
     "CAST(round(1000 * coalesce(stddev(v), 0)) AS bigint)": of_values("stddev", 1000),
     "CAST(round(1000 * avg(v)) AS bigint)": of_values("avg", 1000),
+    "percentile_approx(v, 0.3)": of_values("percentile_approx 0.3"),
+    **{
+        f"CAST(round(1000 * coalesce({name}(v), 0) + {ASIDE}) AS bigint)": of_values(name, 1000, ASIDE)
+        for name in ("skewness", "kurtosis")
+    },
+    "CAST(bool_and(v > 2) AS bigint)": lambda rows: int(all(row["v"] > 2 for row in rows)),
+    "CAST(bool_or(v > 2) AS bigint)": lambda rows: int(any(row["v"] > 2 for row in rows)),
 }
 # What a window of all tuples so far can keep.
 SO_FAR: dict[str, Compute] = {
@@ -56,4 +67,8 @@ ALL: dict[str, Compute] = {
     "element_at(collect_list(v), -1)": of_values("last"),
 }
 # Those that come to the same, to the last digit, wherever tuples are summed up.
-APART = [text for text in ORDERLESS if "stddev" not in text] + ["mode(v)", "approx_count_distinct(v)"]
+APART = [
+    *(text for text in ORDERLESS if not any(name in text for name in ("stddev", "skewness", "kurtosis"))),
+    "mode(v)",
+    "approx_count_distinct(v)",
+]

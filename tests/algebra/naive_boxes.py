@@ -10,7 +10,9 @@ from tests.algebra.running import HeldRows
 from tests.spec import clocks, joins, squal
 
 __all__ = [
+    "EITHER",
     "HELD",
+    "RANKED",
     "SAME",
     "SET",
     "AsOfSum",
@@ -18,16 +20,22 @@ __all__ = [
     "Fits",
     "GatherValue",
     "KeptTuples",
+    "Mapped",
     "PulledSum",
+    "either",
     "largest_and_value",
     "last_and_value",
     "nothing_missing",
+    "ranked",
     "running_value",
     "value",
 ]
 
 # Every box gives these fields again, so that any box can stand behind any other.
 SAME = {"g": "g", "T": "T", "v": "v"}
+# What `ranked` and `either` do, as maps.
+RANKED = {**SAME, "v": "10 * v + place"}
+EITHER = {name: f"if(T IS NULL, {name}_right, {name})" for name in SAME}
 Row = dict[str, Any]
 # Whether a left and a right tuple belong together.
 Fits = Callable[[Row, Row], bool]
@@ -54,6 +62,40 @@ def running_value(compute: Compute) -> squal.Functions:
 
 def nothing_missing(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one["g"] is not None and one["g"] == other["g"]
+
+
+class Mapped(squal.Box):
+    """A box with a map behind it."""
+
+    def __init__(self, box: Any, change: Callable[[Row], Row]) -> None:
+        super().__init__()
+        self.box = box
+        self.change = change
+
+    def push(self, port: int, row: Row, ts: int) -> list[squal.Out]:
+        return self.changed(self.box.push(port, row, ts))
+
+    def know(self, bounds: list[Any]) -> None:
+        self.box.know(bounds)
+
+    def tell(self, bounds: list[Any]) -> list[squal.Out]:
+        return self.changed(self.box.tell(bounds))
+
+    def end(self) -> list[squal.Out]:
+        return self.changed(self.box.end())
+
+    def changed(self, outs: list[squal.Out]) -> list[squal.Out]:
+        return [(port, ts, self.change(row)) for port, ts, row in outs]
+
+
+def ranked(row: Row) -> Row:
+    return {**row, "v": 10 * row["v"] + row["place"]}
+
+
+def either(row: Row) -> Row:
+    """The fields of the left tuple, or of the right one where that is alone."""
+    side = "_right" if row["T"] is None else ""
+    return {name: row[name + side] for name in SAME}
 
 
 class AsOfSum(joins.AsOf):

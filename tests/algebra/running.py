@@ -47,14 +47,25 @@ def run_network(
     buckets: int = 1,
     fuse: bool = True,
     ticks: bool = False,
+    ends: bool = True,
     tables: Mapping[str, Table] | None = None,
+    restart: int | None = None,
 ) -> LocalRun:
-    """The inputs of the network have numbers in their order; with `ticks` a millisecond goes by with each arrival."""
+    """The inputs of the network have numbers in their order; with `ticks` a millisecond goes by with each arrival.
+
+    At the first batch that begins at or behind arrival `restart`, another process goes on, with a plan of its own.
+    """
     plan = plan_network(network, fuse=fuse).with_tables(tables or {})
     names, schemas = zip(*plan.inputs, strict=True)
     run = LocalRun(plan, buckets)
     starts = [*range(0, len(arrivals), cut), len(arrivals)]
+    begins_anew = None if restart is None else next((start for start in starts if start >= restart), None)
     for start in starts:
+        if start == begins_anew:
+            later = run.restarted()
+            later.plan = plan_network(network, fuse=fuse).with_tables(tables or {})
+            later.outputs, later.counts = run.outputs, run.counts
+            run = later
         batch = zip(names, trains(arrivals, schemas, start, start + cut), strict=True)
-        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=start == starts[-1]))
+        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=ends and start == starts[-1]))
     return run

@@ -149,19 +149,18 @@ def test_sessions(
     check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
 
 
-@given(ROWS, st.integers(0, 5), STEPS)
-def test_sessions_of_a_group_of_its_own(rows: list[Arrival], span: int, gap: int) -> None:
+@given(ROWS, st.integers(0, 5), STEPS, st.booleans(), st.booleans(), st.booleans())
+def test_sessions_of_groups_that_go_by_themselves(
+    rows: list[Arrival], slack: int, gap: int, grouped: bool, spanned: bool, ordered: bool
+) -> None:
+    by = ["g"] if grouped else []
     network, stream = input_and_clock()
-    order = {"on": "T", "slack": {"value": span}}
-    network.output("found", stream.aggregate(FUNCTIONS, order=order, gap=gap, name="sessions"))
-    naive = clocks.Sessions(compute, squal.Order("T"), gap)
-    clock = clocks.Clock(span)
-    wanted = []
-    for side, row in rows:
-        if side == 0:
-            naive.push(0, row, 0)
-            clock.see(row["T"])
-            wanted += naive.reach(clock.bound)
+    order = {"on": "T", "group_by": by, "slack": {"value": slack} if spanned else slack}
+    functions = FUNCTIONS if ordered else UNORDERED
+    network.output("found", stream.aggregate(functions, order=order, gap=gap, name="sessions"))
+    naive_order = squal.Order("T", 0 if spanned else slack, slack if spanned else None, tuple(by))
+    naive = clocks.OwnSessions(compute if ordered else compute_unordered, naive_order, gap)
+    wanted = [out for side, row in rows if side == 0 for out in naive.push(0, row, 0)]
     wanted += naive.end()
     check(network, rows, {"found": [row for _, _, row in wanted]}, naive)
 
@@ -296,6 +295,11 @@ def test_bad_clocks(order: dict[str, Any], options: dict[str, Any], told: str) -
     assert told in str(fault.value)
 
 
+UNMATCHED: list[dict[str, str]] = [
+    {},
+    *({"outer": side} for side in ("left", "right", "both")),
+    *({"anti": side} for side in ("left", "right")),
+]
 WIDE = "g int, T int, U int, v int"
 REACHING = arrivals(
     nearly_rising(st.one_of(st.integers(-3, 3), st.none()), most=24),
@@ -403,6 +407,99 @@ def test_rows_of_one_bound_stay_in_order_when_they_are_spread_anew(buckets: int)
         assert found == [1, 2, 3, 5, 7]
 
 
+@given(REACHING, st.integers(0, 4), st.integers(0, 5), *[st.booleans()] * 4)
+def test_a_resample(
+    rows: list[Arrival], span: int, size: int, both: bool, grouped: bool, ordered: bool, alone: bool
+) -> None:
+    network, left, right, order = two_sides(both, span)
+    by = ["g"] if grouped else []
+    orders = [{**order, "group_by": by}, {**order, "group_by": by}]
+    if alone and not both:
+        # A side without groups is one group, whose clock is that of its stream.
+        orders[int(not grouped)] = {"on": "T", "slack": {"value": span}}
+    functions = FUNCTIONS if ordered else UNORDERED
+    found = left.resample(right, functions, size=size, left_order=orders[0], right_order=orders[1], name="at")
+    network.output("found", found)
+    computed = compute if ordered else compute_unordered
+    naive = clocks.Resample(computed, size, squal.Order("T", group_by=tuple(by)))
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+@given(REACHING, st.integers(0, 3), st.integers(0, 5), STEPS, st.booleans())
+def test_progress_travels_through_a_resample(
+    rows: list[Arrival], span: int, size: int, wide: int, both: bool
+) -> None:
+    network, left, right, order = two_sides(both, span)
+    by = {**order, "group_by": ["g"]}
+    at = left.resample(right, {"v": "sum(v)"}, size=size, left_order=order, right_order=by, name="at")
+    windows = {"order": {"on": "T", "clock": "stream"}, "size": wide, "align": True}
+    network.output("found", at.aggregate({"n": "count(*)"}, name="windows", **windows))
+    one = clocks.Resample(
+        lambda near: {"v": sum(row["v"] for row in near)}, size, squal.Order("T", group_by=("g",))
+    )
+    two = clocks.Windows(lambda rows: {"n": len(rows)}, squal.Order("T"), wide, wide, True)
+    own, wanted = (clocks.Clock(span), clocks.Clock(span)), []
+    for side, row in rows:
+        late = one.push(side, row, 0)
+        for port in (0, 1) if both else (side,):
+            own[port].see(row["T"])
+        left_bound, right_bound = (clock.bound for clock in own)
+        for _, _, made in [*one.reach((left_bound, right_bound)), *late]:
+            two.push(0, made, 0)
+        known = None if None in (left_bound, right_bound) else min(left_bound, right_bound - size)
+        wanted += two.reach(known)
+    for _, _, made in one.end():
+        two.push(0, made, 0)
+    check(network, rows, {"found": [row for _, _, row in [*wanted, *two.end()]]})
+
+
+def test_windows_behind_a_resample_close_at_the_same_arrival() -> None:
+    network, left, right, order = two_sides(True, 0)
+    at = left.resample(right, {"v": "sum(v)"}, size=5, left_order=order, right_order=order, name="at")
+    windows = {"order": {"on": "T", "clock": "stream"}, "size": 10, "align": True}
+    network.output("found", at.aggregate({"n": "count(*)"}, name="windows", **windows))
+    rows: list[Arrival] = [
+        (side, {"g": 1, "T": time, "U": 0, "v": 1}) for side, time in ((0, 2), (1, 4), (1, 15))
+    ]
+    assert run_network(network, rows[:2], 1, ends=False).rows("found") == []
+    assert run_network(network, rows, 1, ends=False).rows("found") == [{"T": 0, "n": 1}]
+
+
+@given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
+def test_a_wait(rows: list[Arrival], span: int, both: bool, grouped: bool) -> None:
+    network, left, right, order = two_sides(both, span)
+    order["group_by"] = ["g"] if grouped else []
+    network.output("found", left.wait("T", until=right, order=order, name="held"))
+    rows = [(side, {**row, "U": number}) for number, (side, row) in enumerate(rows)]
+    naive, clock, wanted = clocks.Wait(), clocks.Clock(span), []
+    for side, row in rows:
+        out = naive.push(side, row, 0)
+        if both or side == 1:
+            clock.see(row["T"])
+            # What the clock brings forth stands before the rows of the arrival itself.
+            out = naive.reach(clock.bound) + out
+        wanted += out
+    check(network, rows, {"found": [row for _, _, row in [*wanted, *naive.end()]]}, naive)
+
+
+@pytest.mark.parametrize("lefts", [True, False])
+def test_quiet_groups_are_resampled_with_the_clock_and_nothing_piles_up(lefts: bool) -> None:
+    network, left, right, order = two_sides(True, 0)
+    by_group = {**order, "group_by": ["g"]}
+    found = left.resample(right, {"n": "count(*)"}, size=5, left_order=order, right_order=by_group, name="at")
+    network.output("found", found)
+    # The groups come one after the other, and none of them again.
+    rows: list[Arrival] = [
+        (int(i % 10 != 0 or not lefts), {"g": i // 10, "T": i // 4, "U": 0, "v": i}) for i in range(2000)
+    ]
+    kept = []
+    for count in (500, 2000):
+        run = run_network(network, rows[:count], 20, buckets=2, ends=False)
+        assert len(run.rows("found")) > (count // 10 if lefts else -1)
+        kept.append(run.state_bytes)
+    assert kept[1] < 1.2 * kept[0]
+
+
 @given(REACHING, st.integers(0, 4), st.booleans(), st.booleans())
 def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good: bool) -> None:
     network, left, right, order = two_sides(both, span)
@@ -419,12 +516,9 @@ def test_a_join_that_keeps(rows: list[Arrival], span: int, both: bool, for_good:
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 
-@given(
-    REACHING, st.integers(0, 4), st.integers(0, 5), st.booleans(), st.sampled_from([None, "left", "right"])
-)
-def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: str | None) -> None:
+@given(REACHING, st.integers(0, 4), st.integers(0, 5), st.booleans(), st.sampled_from(UNMATCHED))
+def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, options: dict[str, str]) -> None:
     network, left, right, order = two_sides(both, span)
-    options = {} if outer is None else {"outer": outer}
     found = left.join(
         right,
         "left.g = right.g AND right.v >= left.v",
@@ -435,7 +529,8 @@ def test_a_join(rows: list[Arrival], span: int, size: int, both: bool, outer: st
         **options,
     )
     network.output("found", found)
-    naive = clocks.Join(same_key, size, () if outer is None else (int(outer == "right"),))
+    sides = {"left": (0,), "right": (1,), "both": (0, 1), "": ()}["".join(options.values())]
+    naive = clocks.Join(same_key, size, sides, "anti" in options)
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
 
 

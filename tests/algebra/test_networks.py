@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import Network
-from tests.algebra.drawn_boxes import Source, add, add_clocked
+from tests.algebra.drawn_boxes import Source, add
+from tests.algebra.drawn_clocked import add_clocked
 from tests.algebra.harness import CUTS, Arrival, choose_cuts, plain
 from tests.algebra.kernels import FIELDS, USERS
 from tests.algebra.naive_boxes import HELD, SAME
@@ -22,6 +23,9 @@ Naive = dict[str, tuple[Any, list[Source]]]
 
 INPUTS = {
     "clocked join": 2,
+    "clocked resample": 2,
+    "clocked resamples": 2,
+    "clocked wait": 2,
     "gather": 2,
     "kept": 2,
     "union": 2,
@@ -40,7 +44,9 @@ ONE_AT_A_TIME = [
         "union",
         "bsort",
         "aggregate",
+        "own sessions",
         "running",
+        "numbered",
         "last",
         "top",
         "wait",
@@ -58,30 +64,53 @@ ONE_CLOCKED = [
     "clocked bsort",
     "clocked running",
     "clocked top",
+    "clocked wait",
     "kept",
 ]
-CLOCKED = [*ONE_CLOCKED, "clocked groups", "clocked tops", "session groups", "gather", "clocked join"]
+CLOCKED = [
+    *ONE_CLOCKED,
+    "clocked groups",
+    "clocked tops",
+    "session groups",
+    "gather",
+    "clocked join",
+    "clocked resample",
+    "clocked resamples",
+]
 # The inputs whose T boxes pass on: what is known of it they pass on too.
-PASSES = {"filter": (0,), "explode": (0,), "union": (0, 1), "last": (0,), "asof": (0,), "pull": (0,)}
-# One cause can bring forth a row for each group. Such rows come by their fields, and what they cause in turn is
-# ordered by fields again, not as the naive network, that takes them one by one, would have it: they end a network.
-SEVERAL_AT_ONCE = ["groups", "tops", "resample"]
+PASSES = {
+    "filter": (0,),
+    "explode": (0,),
+    "union": (0, 1),
+    "numbered": (0,),
+    "last": (0,),
+    "asof": (0,),
+    "pull": (0,),
+}
+# One cause can bring forth a row for each group, or for each of several equal tuples. Such rows come by their fields,
+# and what they cause in turn is ordered by fields again, not as the naive network, that takes them one by one, would
+# have it: they end a network.
+SEVERAL_AT_ONCE = ["groups", "own session groups", "tops", "resample"]
 KINDS = [*ONE_AT_A_TIME, *SEVERAL_AT_ONCE, *CLOCKED]
+# The boxes that a network begins with, each behind the one before.
+FIRST = [*([kind] for kind in KINDS), ["numbered", "last"]]
 FEW = settings(max_examples=examples(3, settings().max_examples // 6))
 
 
 @st.composite
-def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive, dict[str, Clocks]]:
-    """The first box is given: left to chance, some kinds would hardly come. Every port of every box is an output."""
+def networks(draw: Any, first: list[str], anywhere: bool) -> tuple[Network, Naive, dict[str, Clocks]]:
+    """The first boxes are given: left to chance, some kinds would hardly come. Every port of every box is an output."""
     network, naive, by_clock = Network("drawn"), Naive(), dict[str, Clocks]()
     network.input("in0", FIELDS)
     network.input("in1", FIELDS)
     sources: list[Source] = [("in0", ""), ("in1", "")]
-    for number in range(draw(st.integers(1, 5))):
-        kind = draw(st.sampled_from(KINDS)) if number else first
+    for number in range(draw(st.integers(len(first), 5))):
+        kind = first[number] if number < len(first) else draw(st.sampled_from(KINDS))
         name = f"box{number}"
         # The latest streams are drawn most often: networks become deep.
         latest = [*sources, *sources[-2:], *sources[-1:]]
+        if 0 < number < len(first):
+            latest = sources[-1:]
         read = [draw(st.sampled_from(latest)) for _ in range(INPUTS.get(kind, 1))]
         if kind in CLOCKED:
             box, by_clock[name] = add_clocked(draw, network, kind, name, read)
@@ -97,43 +126,51 @@ def networks(draw: Any, first: str, anywhere: bool) -> tuple[Network, Naive, dic
 
 
 ROWS = arrivals(nearly_rising(st.integers(-3, 3), least=4), inputs=2, g=groups, v=st.integers(0, 6))
+RESTART = st.integers(1, 24)
 
 
 def found_by(
-    network: Network, rows: list[Arrival], cut: int, buckets: int = 1, fuse: bool = True
+    network: Network,
+    rows: list[Arrival],
+    cut: int,
+    buckets: int = 1,
+    fuse: bool = True,
+    restart: int | None = None,
 ) -> dict[Source, list[dict[str, Any]]]:
     sets = {name: HELD for name, entry in network.inputs.items() if entry.static}
-    run = run_network(network, rows, cut, buckets, fuse, tables=sets)
+    run = run_network(network, rows, cut, buckets, fuse, tables=sets, restart=restart)
     return {
         (output.port.box, output.port.port): [row for train in run.outputs[name] for row in plain(train.rows)]
         for name, output in network.outputs.items()
     }
 
 
-@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("first", FIRST, ids=" then ".join)
 @FEW
-@given(st.data(), ROWS, st.integers(1, 4), st.booleans())
-def test_networks(first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool) -> None:
+@given(st.data(), ROWS, st.integers(1, 4), st.booleans(), RESTART)
+def test_networks(
+    first: list[str], data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool, restart: int
+) -> None:
     network, naive, by_clock = data.draw(networks(first, anywhere=False))
     wanted = NaiveNetwork(naive, by_clock, [*SAME]).run(
         (f"in{side}", {name: row[name] for name in SAME}) for side, row in rows
     )
     for cut in choose_cuts(rows):
-        for source, stream in found_by(network, rows, cut, buckets, fuse).items():
+        for source, stream in found_by(network, rows, cut, buckets, fuse, restart).items():
             want = [{name: row[name] for name in SAME} for row in wanted.get(source, [])]
             assert stream == want, f"{source}, cut {cut}, {list(network.boxes.values())}"
 
 
-@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("first", FIRST, ids=" then ".join)
 @FEW
-@given(st.data(), ROWS, st.integers(2, 5), st.booleans())
-def test_cuts_buckets_and_fusing_do_not_matter(
-    first: str, data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool
+@given(st.data(), ROWS, st.integers(2, 5), st.booleans(), RESTART)
+def test_cuts_buckets_fusing_and_restarts_do_not_matter(
+    first: list[str], data: st.DataObject, rows: list[Arrival], buckets: int, fuse: bool, restart: int
 ) -> None:
     network, _, _ = data.draw(networks(first, anywhere=True))
     whole = found_by(network, rows, len(rows) + 1)
     for cut in choose_cuts(rows)[:-1]:
-        found = found_by(network, rows, cut, buckets, fuse)
+        found = found_by(network, rows, cut, buckets, fuse, restart)
         assert found == whole, f"cut {cut}, {list(network.boxes.values())}"
 
 

@@ -135,13 +135,6 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At, clock: stream, slack: 3}, size: 5s}': (
         "box b (from words): order: '3' on a timestamp; write a span of time such as 60s",
     ),
-    f'b: {{resample: {{n: "count(*)"}}, {SIDES}, {CLOCKS}, size: 3}}': (
-        "box b (left reports, right reports): a resample with size follows its groups",
-        "leave clock: stream out of left_order, or write match and between in place of size",
-    ),
-    "b: {wait: Time, from: reports, for: reports, order: {on: Time, clock: stream}}": (
-        "box b (from reports, for reports): a wait follows the tuples of 'for'; leave clock: stream out of its order",
-    ),
     # Sessions.
     f"b: {{{COUNT}, order: {{on: Time}}}}": ("box b (from reports): an aggregate needs 'size', or for sessions 'gap'",),
     f"b: {{{COUNT}, order: {{on: Time}}, gapp: 5}}": ("box b: an aggregate has no 'gapp' (did you mean gap?)",),
@@ -246,7 +239,10 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{top: {{k: 1, by: "Pos", rank: window_start}}, {TOP}}}': ("one name, window_start; rename one",),
     f'b: {{top: {{k: 1, by: "Pos", rank: null}}, {TOP}}}': ("top: rank is the name of a field, found 'None'",),
     f'b: {{top: {{k: 1, by: "Pos", rank: "#x"}}, {TOP}}}': ("box b (from reports): top: field '#x'", "rename it"),
-    'b: {top: {k: 1, by: "Pos"}, from: reports, order: {on: Time}, size: all}': ("a top needs windows that end",),
+    'b: {top: {k: 1, by: "Pos"}, from: reports, order: {on: Time}, size: all}': (
+        "a top needs windows that end, found size: all; write a size such as 10 or 10s",
+        "an aggregate with max_by(Field, Other)",
+    ),
     # Window functions.
     'b: {aggregate: {n: "percentile(Pos)"}, from: reports, order: {on: Time}, size: 5}': ("takes 2 arguments",),
     'b: {aggregate: {n: "percentile(Pos, 95)"}, from: reports, order: {on: Time}, size: 5}': (

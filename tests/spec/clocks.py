@@ -4,10 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.spec import running, top
-from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields, joined
+from tests.spec.squal import Box, Functions, Gate, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
-__all__ = ["BSort", "Clock", "Gather", "Join", "KeptJoin", "Running", "Sessions", "Top", "Windows"]
+__all__ = [
+    "BSort",
+    "Clock",
+    "Gather",
+    "Join",
+    "KeptJoin",
+    "OwnSessions",
+    "Resample",
+    "Running",
+    "Sessions",
+    "Top",
+    "Wait",
+    "Windows",
+]
 
 
 class Clock:
@@ -83,9 +96,17 @@ class Top(Windows, top.Top):
     """The best of each window that closes."""
 
     def __init__(
-        self, k: int, by: top.By, order: Order, size: Any, advance: Any, align: bool, ties: bool
+        self,
+        k: int,
+        by: top.By,
+        order: Order,
+        size: Any,
+        advance: Any,
+        align: bool,
+        ties: bool,
+        rank: str | None = None,
     ) -> None:
-        top.Top.__init__(self, k, by, order, size, advance, ties, align=align)
+        top.Top.__init__(self, k, by, order, size, advance, ties, rank, align=align)
 
     def reach(self, bound: Any) -> list[Out]:
         return self.unfolded(super().reach(bound))
@@ -115,17 +136,20 @@ class Sessions(ByOneClock):
 
     def reach(self, bound: Any, end: bool = False) -> list[Out]:
         self.bound = bound
-        found: list[tuple[Any, Out]] = []
-        for group in self.groups.values():
-            for session in self.split(group):
-                start, last = session[0].value, session[-1].value
-                over = end or (bound is not None and bound >= last + self.gap)
-                if over and start not in group.closed:
-                    group.closed.add(start)
-                    fields = {name: group_value(group, name) for name in self.order.group_by}
-                    row = {**fields, self.order.on: start, **self.functions([e.row for e in session])}
-                    found.append((start, ("1", min(e.ts for e in session), row)))
+        found = [each for group in self.groups.values() for each in self.close(group, bound, end)]
         return in_order_of_start(found)
+
+    def close(self, group: Group, bound: Any, end: bool = False) -> list[tuple[Any, Out]]:
+        found: list[tuple[Any, Out]] = []
+        for session in self.split(group):
+            start, last = session[0].value, session[-1].value
+            over = end or (bound is not None and bound >= last + self.gap)
+            if over and start not in group.closed:
+                group.closed.add(start)
+                fields = {name: group_value(group, name) for name in self.order.group_by}
+                row = {**fields, self.order.on: start, **self.functions([e.row for e in session])}
+                found.append((start, ("1", min(e.ts for e in session), row)))
+        return found
 
     def split(self, group: Group) -> list[list[Entry]]:
         sessions: list[list[Entry]] = []
@@ -138,6 +162,22 @@ class Sessions(ByOneClock):
 
     def end(self) -> list[Out]:
         return self.reach(self.bound, end=True)
+
+
+class OwnSessions(Sessions):
+    """Each group goes by its own tuples."""
+
+    def __init__(self, functions: Functions, order: Order, gap: Any) -> None:
+        super().__init__(functions, order, gap)
+        self.gate = Gate(order, self)
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.gate.admits(row):
+            return []
+        # No clock has come anywhere yet: this takes in what the gate let in.
+        super().push(port, row, ts)
+        key = self.order.group(row)
+        return in_order_of_start(self.close(self.groups[key], self.gate.bound(key)))
 
 
 class BSort(ByOneClock):
@@ -193,6 +233,34 @@ class Running(BSort):
 
     def take_in(self, free: list[Out]) -> list[Out]:
         return [self.windows.take_in(row, ts) for _, ts, row in free]
+
+
+class Wait(ByOneClock):
+    """A tuple leaves when the clock has passed its T; the other input matters to the clock alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Out] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if port == 1:
+            return []
+        if row["T"] is None:
+            self.discarded["no order value"] += 1
+            return []
+        if self.bound is not None and self.bound > row["T"]:
+            return [("1", ts, row)]
+        self.held.append(("1", ts, row))
+        return []
+
+    def reach(self, bound: Any) -> list[Out]:
+        self.bound = bound
+        free = [out for out in self.held if bound is not None and bound > out[2]["T"]]
+        self.held = [out for out in self.held if out not in free]
+        return free
+
+    def end(self) -> list[Out]:
+        return self.held
 
 
 class TwoSides(Box):
@@ -268,6 +336,47 @@ class Gather(TwoSides):
         return self.give([row for row in self.sides[0] if not any(row is other for other in self.done)])
 
 
+class Resample(TwoSides):
+    """Every left tuple with each group of the right that has tuples near it, once the clock of the right is past."""
+
+    def __init__(self, functions: Functions, size: Any, right: Order) -> None:
+        super().__init__()
+        self.functions = functions
+        self.size = size
+        self.right = right
+        self.done: list[Row] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        if not self.admits(port, row):
+            return []
+        self.sides[port].append(row)
+        return self.give([row]) if port == 0 and self.is_passed(row) else []
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
+        self.bounds = bounds
+        return self.give([row for row in self.sides[0] if self.is_passed(row)])
+
+    def is_passed(self, row: Row) -> bool:
+        return self.bounds[1] is not None and bool(self.bounds[1] > row["T"] + self.size)
+
+    def give(self, rows: list[Row]) -> list[Out]:
+        new = [row for row in rows if not any(row is other for other in self.done)]
+        self.done += new
+        found = []
+        for row in new:
+            near: dict[Any, list[Row]] = {}
+            for other in sorted(self.sides[1], key=lambda other: other["T"]):
+                if abs(other["T"] - row["T"]) <= self.size:
+                    near.setdefault(self.right.group(other), []).append(other)
+            for rights in near.values():
+                fields = {name: rights[0][name] for name in self.right.group_by}
+                found.append(("1", 0, {**fields, "T": row["T"], **self.functions(rights)}))
+        return sorted(found, key=lambda out: (out[2]["T"], by_fields(out)))
+
+    def end(self) -> list[Out]:
+        return self.give(self.sides[0])
+
+
 class KeptJoin(TwoSides):
     """The left is kept until its U, the right until its U or for good."""
 
@@ -294,47 +403,58 @@ class KeptJoin(TwoSides):
 
 
 class Join(TwoSides):
-    """Pairs not further apart than the size; `outer` sides give tuples without a partner once none can come."""
+    """Pairs not further apart than the size; `outer` sides give tuples without a partner once none can come.
 
-    def __init__(self, match: Callable[[Row, Row], Any], size: int, outer: tuple[int, ...]) -> None:
+    `alone` leaves out the pairs.
+    """
+
+    def __init__(
+        self, match: Callable[[Row, Row], Any], size: int, outer: tuple[int, ...], alone: bool = False
+    ) -> None:
         super().__init__()
         self.match = match
         self.size = size
         self.outer = outer
-        self.met: list[Row] = []
+        self.alone = alone
+        self.came: list[tuple[int, Row]] = []
+        # Those of `came` that have met a partner, or were given alone.
+        self.met: list[tuple[int, Row]] = []
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         if not self.admits(port, row):
             return []
-        self.sides[port].append(row)
+        own: tuple[int, Row] = (port, row)
         found = []
-        for other in self.sides[1 - port]:
+        for each in self.came:
+            side, other = each
             pair = (row, other) if port == 0 else (other, row)
-            if abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
+            if side != port and abs(row["T"] - other["T"]) <= self.size and self.match(*pair):
                 found.append(("1", 0, joined(*pair)))
-                self.met += [row, other]
-        bound = self.bounds[1 - port]
-        passed = bound is not None and bound > row["T"] + self.size
-        if port in self.outer and not found and (passed or row["g"] is None):
-            return self.give(port, [row])
-        return found
+                self.met += [own, each]
+        self.came.append(own)
+        if not found and (self.is_passed(*own) or row["g"] is None):
+            return self.give([own])
+        return [] if self.alone else found
 
     def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
         self.bounds = bounds
-        found = []
-        for port in self.outer:
-            bound = bounds[1 - port]
-            found += self.give(
-                port, [row for row in self.sides[port] if bound is not None and bound > row["T"] + self.size]
-            )
-        return found
+        return self.give([each for each in self.came if self.is_passed(*each)])
 
-    def give(self, port: int, rows: list[Row]) -> list[Out]:
-        alone = [row for row in rows if not any(row is other for other in self.met)]
-        self.met += alone
+    def is_passed(self, port: int, row: Row) -> bool:
+        bound = self.bounds[1 - port]
+        return bound is not None and bool(bound > row["T"] + self.size)
+
+    def give(self, rows: list[tuple[int, Row]]) -> list[Out]:
+        lone = [each for each in rows if each[0] in self.outer and not self.has_met(each)]
+        self.met += lone
+        if self.alone:
+            return [("1", 0, row) for _, row in lone]
         nothing = dict.fromkeys(("T", "g", "U", "v"))
-        pairs = [(row, nothing) if port == 0 else (nothing, row) for row in alone]
+        pairs = [(row, nothing) if port == 0 else (nothing, row) for port, row in lone]
         return [("1", 0, joined(*pair)) for pair in pairs]
 
+    def has_met(self, own: tuple[int, Row]) -> bool:
+        return any(own is other for other in self.met)
+
     def end(self) -> list[Out]:
-        return [out for port in self.outer for out in self.give(port, self.sides[port])]
+        return self.give(self.came)

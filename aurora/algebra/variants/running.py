@@ -43,6 +43,13 @@ class Running:
     >>> found = steps.call((Train(rows, zeros(4, int), arange(4)[None]),), Turn())["1"].rows
     >>> [tuple(row.values()) for row in found.to_pylist()]
     [(1, 1, 5, 5), (2, 1, 6, 6), (1, 2, 7, 5), (1, 3, 8, 7)]
+
+    With None, over all so far:
+
+    >>> so_far = Running.of({"v": "v", "total": "sum(v)"}, order, None, schema)
+    >>> found = so_far.call((Train(rows, zeros(4, int), arange(4)[None]),), Turn())["1"].rows
+    >>> [tuple(row.values()) for row in found.to_pylist()]
+    [(1, 1, 5, 5), (2, 1, 6, 6), (1, 2, 7, 12), (1, 3, 8, 20)]
     """
 
     input: Schema
