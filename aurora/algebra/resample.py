@@ -19,7 +19,7 @@ from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, brought_forth
+from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, make_clock_keys
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
 from aurora.algebra.windows.rows import WindowRows
 from aurora.errors import AuroraError
@@ -217,7 +217,7 @@ class Resample:
         """A pair is complete at the later of the beat's arrival and what passed its reach, a report or the clock."""
         if reports.clock is not None:
             reach = shift(value, self.size)
-            keys = brought_forth(reports.clock.find_positions(reach, above=True), chosen.depth)
+            keys = make_clock_keys(reports.clock.find_positions(reach, above=True), chosen.depth)
             own = ~old & (reports.clock.at(chosen.keys[0]) > reach)
             keys[:, own] = chosen.keys[:, own]
             return keys

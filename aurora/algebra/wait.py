@@ -15,7 +15,7 @@ from aurora.algebra.ordering.values import least, to_values
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import first_not_before
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end, brought_forth
+from aurora.algebra.tuples.train import Ints, Mask, Train, at_the_end, make_clock_keys
 from aurora.errors import AuroraError
 
 __all__ = ["Wait"]
@@ -106,7 +106,7 @@ class Wait:
         """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
         if passing.clock is not None:
-            keys = brought_forth(passing.clock.find_positions(value, above=True), train.depth + 1)
+            keys = make_clock_keys(passing.clock.find_positions(value, above=True), train.depth + 1)
             own = passing.clock.at(train.keys[0]) > value
             keys[:, own] = train.at_input(0, train.depth).keys[:, own]
             return (passing.clock.after > value) | turn.moment.end, keys
