@@ -10,6 +10,8 @@ __all__ = ["LEAST", "RECENT", "USUAL", "Trip", "find_least", "find_longest", "tr
 # The first train, and the shortest: one that is shorter costs more for its trip than for its tuples.
 FIRST, LEAST = 100_000, 10_000
 GROWTH = 4.0
+# A train that is to tell what a row costs is so many times as long as the last one: the others wait for all of it.
+LONGER = 1.5
 # While the input of a live source waits, a batch may take so many times as long: a longer train costs less a tuple.
 PATIENCE = 4
 # A tuple waits for the batch before its own: one that takes this share of the shortest good zone is in time. But where
@@ -72,7 +74,7 @@ def train_length(
     >>> train_length(Trip(400_000, 400_000, 4000), 1000, 10**6, True, 2000, [(200_000, 800), (400_000, 1600)])
     500000
     >>> train_length(Trip(10_000, 10_000, 2500), 1000, 10**6, True, 2000, [(10_000, 2500)] * 5)
-    40000
+    15000
     """
     if last is None:
         return min(FIRST, most)
@@ -88,7 +90,8 @@ def train_length(
         usual = last.rows * median(per_row) if per_row else last.took
         fitting = min(allowed, longest or allowed) / max(min(last.took, usual), 1)
         grown = int(last.length * GROWTH)
-        wanted = min(max(int(last.length * fitting), _find_worthy(line, len(recent), grown)), grown)
+        telling = int(last.length * LONGER)
+        wanted = min(max(int(last.length * fitting), _find_worthy(line, len(recent), telling)), grown)
     return max(1, min(max(wanted, LEAST), most))
 
 

@@ -96,7 +96,13 @@ def test_a_source_of_whole_files_that_leaves_rows_waiting_does_not_keep_up() -> 
     """A train of 10,000 rows that takes a file of 8,000 and leaves many more is as full as it can be."""
     recent = [(8000, 2300)] * 5
     assert train_length(Trip(10_000, 8000, 2300), 1000, MOST, True, 2000, recent) == 10_000
-    assert train_length(Trip(10_000, 8000, 2300, left=90_000), 1000, MOST, True, 2000, recent) == 40_000
+    assert train_length(Trip(10_000, 8000, 2300, left=90_000), 1000, MOST, True, 2000, recent) == 15_000
+
+
+def test_a_train_that_is_to_tell_what_a_row_costs_holds_nobody_up_for_long() -> None:
+    """Batches that are alike tell nothing, and already take as long as they may."""
+    recent = [(240_000, 790), (238_000, 800), (242_000, 805)] * 3
+    assert train_length(Trip(240_000, 240_000, 800, left=10**7), 1000, MOST, True, 800, recent) == 360_000
 
 
 def test_what_is_known_to_be_in_time_need_not_become_shorter() -> None:
