@@ -62,8 +62,8 @@ class Shedder:
         # By place: of how many of its tuples the histogram was found to tell.
         self._reaches: dict[str, float] = {}
         self._pressed = self._batches = 0
-        # Whether what came while the run stood still is not worked off yet.
-        self._resumed = False
+        # Whether what came while the run stood still, or was not there, is not worked off yet.
+        self._resumed = True
         # The largest share that was told last, and when, in batches.
         self._told = 0.0
 
@@ -136,8 +136,8 @@ class Shedder:
         return find_behind(self._network, self._ends, port, drop.box)
 
     def resume(self) -> None:
-        """The run goes on after a pause. What came meanwhile waits because somebody wanted it to: as long as no more
-        comes than can be done, it is worked off and not shed."""
+        """The run goes on after a pause. What came meanwhile waits because somebody wanted it to, or, when a run begins,
+        because there was none: as long as no more comes than can be done, it is worked off and not shed."""
         self._resumed = True
 
     def decide(

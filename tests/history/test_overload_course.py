@@ -64,10 +64,12 @@ def run_course(
     calm: float = 0.3,
     pause: float = 0.0,
     tells: bool = True,
+    behind: float = 0.0,
 ) -> Course:
     """So many times the capacity for a while, between two calm times. Without patience, trains are never longer; after
-    a while there may be a pause; and a source that `tells` says what waits."""
-    chance, clock, course = random.Random(seed), [0.0], Course()
+    a while there may be a pause; a source that `tells` says what waits; and the run may begin some seconds after the
+    input, as one does that was down."""
+    chance, clock, course = random.Random(seed), [behind], Course()
     network = from_text(text)
     graphs = {name: output.qos for name, output in network.outputs.items()}
     catalog = Catalog(None, graphs, clock=lambda: clock[0])
@@ -189,6 +191,12 @@ def test_where_shedding_helps_batches_stay_in_the_zone() -> None:
 def test_what_came_during_a_pause_is_worked_off(calm: float) -> None:
     course = run_course(calm, calm=calm, pause=30.0)
     assert course.worst > 25 and not course.shed
+
+
+@pytest.mark.parametrize("calm", [0.15, 0.5, 0.8])
+def test_what_came_while_no_run_was_there_is_worked_off(calm: float) -> None:
+    course = run_course(calm, calm=calm, behind=40.0)
+    assert course.worst > 35 and not course.shed
 
 
 def test_what_came_during_a_pause_does_not_hide_an_overload() -> None:
