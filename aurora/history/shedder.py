@@ -136,8 +136,8 @@ class Shedder:
         return find_behind(self._network, self._ends, port, drop.box)
 
     def resume(self) -> None:
-        """The run goes on after a pause. What came meanwhile waits because somebody wanted it to, or, when a run begins,
-        because there was none: as long as no more comes than can be done, it is worked off and not shed."""
+        """The run goes on after a pause. What came meanwhile waits because somebody wanted it to; what came before a
+        run began, because there was none. As long as no more comes than can be done, both are worked off, not shed."""
         self._resumed = True
 
     def decide(
