@@ -45,6 +45,17 @@ def test_a_folder(tmp_path: Path) -> None:
     assert left(LineFiles(str(tmp_path), "csv", SCHEMA), 1000) == 0
 
 
+def test_files_that_have_come_since_the_last_batch_wait_too(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text(lines(1000, 1100))
+    source = LineFiles(str(tmp_path), "csv", SCHEMA, follow=True, end="_end")
+    reached = source.advance(source.begin(), 50)
+    for number in range(1, 4):
+        (tmp_path / f"{number}.csv").write_text(lines(1000, 1100))
+    (tmp_path / "_end").touch()
+    assert rows_waiting(source, reached) == 350
+    assert rows_waiting(source, source.advance(reached, 10_000)) == 0
+
+
 def test_nobody_knows_what_is_in_packed_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").touch()
     source = LineFiles(str(tmp_path), "csv", SCHEMA)

@@ -53,6 +53,17 @@ class FileList:
             return True
         return False
 
+    def there(self) -> list[str]:
+        """Those that are known, and behind them those that have come since; nothing is to rely on their order yet."""
+        known = self.known()
+        if not (self.follow and self.several):
+            return known
+        marker = None if self.end is None else self._marker(self.end)
+        return [
+            *known,
+            *(path for path in list_files(self.path) if path not in self._known and path != marker),
+        ]
+
     def ended(self) -> bool:
         """Whether a file says that no other will come; those that have come are known then."""
         if self.end is None or not os.path.exists(self._marker(self.end)):

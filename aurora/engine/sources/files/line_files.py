@@ -234,7 +234,7 @@ class LineFiles:
         )
 
     def waiting(self, cursor: Cursor) -> int | None:
-        files = self._files.known()
+        files = self._files.there()
         if any(map(is_packed, files[cursor["file"] :])):
             return None
         return lines_left(files, cursor["file"], cursor["byte"], cursor["line"])

@@ -102,7 +102,7 @@ class ParquetFiles:
 
     def waiting(self, cursor: Cursor) -> int:
         """Files that nobody has opened yet are taken to be like the others."""
-        files = self._files.known()[cursor["file"] :]
+        files = self._files.there()[cursor["file"] :]
         known = [self._known[path].rows for path in files if path in self._known]
         seen = [file.rows for file in self._known.values()]
         others = (len(files) - len(known)) * (sum(seen) / len(seen) if seen else 0)
