@@ -135,7 +135,8 @@ class Commits:
         for name, train in unload_trains(self._plan, by_lane, refused):
             rows[name] = len(train)
             if name == REJECTS_SINK:
-                totals.unreadable.update(train.rows["source"].to_pylist())
+                for source in train.rows["source"].value_counts().to_pylist():
+                    totals.unreadable[source["values"]] += source["counts"]
             arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
                 with _told(name, sink):
