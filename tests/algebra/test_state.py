@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.state import runs as runs_module
-from aurora.algebra.state.runs import merge_runs
+from aurora.algebra.state.runs import merge_runs, take_lists
 from aurora.algebra.state.state import State, Stored
-from aurora.algebra.tuples.hashing import hash_rows
+from aurora.algebra.tuples.hashing import Hashes, hash_rows
 
 KEYS = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.float64())])
 Key = tuple[int | None, str | None, float | None]
@@ -65,14 +65,29 @@ def test_groups_are_kept_from_turn_to_turn(turns: list[list[Key]]) -> None:
     assert len(everything) == len(model)
 
 
-@given(st.lists(st.lists(keys, min_size=1, max_size=6), min_size=1, max_size=8))
-def test_keys_with_one_hash_are_told_apart(turns: list[list[Key]]) -> None:
+@pytest.mark.parametrize("hashes", [1, 2])
+@given(turns=st.lists(st.lists(keys, min_size=1, max_size=6), min_size=1, max_size=8))
+def test_keys_with_one_hash_are_told_apart(hashes: int, turns: list[list[Key]]) -> None:
+    def hash_alike(columns: list[pa.Array], rows: int) -> Hashes:
+        return hash_rows(columns, rows) % np.uint64(hashes)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs_module, "hash_rows", lambda columns, rows: np.zeros(rows, np.uint64))
-        patch.setattr(
-            "aurora.algebra.state.groups.hash_rows", lambda columns, rows: np.zeros(rows, np.uint64)
-        )
+        patch.setattr(runs_module, "hash_rows", hash_alike)
+        patch.setattr("aurora.algebra.state.groups.hash_rows", hash_alike)
         test_groups_are_kept_from_turn_to_turn.hypothesis.inner_test(turns)  # type: ignore[attr-defined]
+
+
+lists = st.lists(st.none() | st.lists(st.integers(0, 9), max_size=3), min_size=1, max_size=9)
+
+
+@given(lists, st.integers(0, 8), st.lists(st.integers(-1, 8)))
+def test_lists_are_taken_by_their_places(
+    values: list[list[int] | None], first: int, places: list[int]
+) -> None:
+    column = pa.array(values, pa.list_(pa.int8())).slice(min(first, len(values) - 1))
+    wanted = [place for place in places if place < len(column)]
+    taken = take_lists(column, np.array(wanted, np.int64))
+    assert taken.to_pylist() == [(column[place].as_py() or []) if place >= 0 else [] for place in wanted]
 
 
 def test_a_turn_reads_and_writes_what_it_touches() -> None:

@@ -128,6 +128,28 @@ def test_copies_are_read_instead_of_spark(tmp_path: Path) -> None:
     assert values.read == 1
 
 
+def test_files_stay_mapped_from_turn_to_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = MapState()
+    for number in range(6):
+        turn(values, tmp_path / "copies", [number], number)
+        values.commit()
+    mapped: list[Path] = []
+    monkeypatch.setattr(local_runs, "_map_file", lambda path: mapped.append(path))
+    local = local_runs.LocalRuns(str(tmp_path / "copies"))
+    marks = [mark for run in local.covered("g") for mark in run]
+    assert sum(run.num_rows for run in local.runs("g", marks, pytest.fail, None)) == 6
+    assert mapped == []
+
+
+def test_mapped_files_are_given_up_once_other_folders_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_runs, "FOLDERS", 2)
+    for bucket in range(4):
+        turn(MapState(), tmp_path / str(bucket), [1], 0)
+    assert {folder.parent.name for folder in local_runs._MAPPED} == {"2", "3"}
+
+
 def test_a_whole_delta_takes_the_place_of_all_others(tmp_path: Path) -> None:
     values = MapState()
     for number in range(3):

@@ -1,6 +1,6 @@
 """The groups that a turn touches: numbered from 0 as they first come, each with the rows that a box keeps of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +15,14 @@ from aurora.algebra.state.runs import (
     key_columns,
     lengths_of,
     make_run,
+    match,
     merge_runs,
     part_names,
+    take_entries,
+    take_lists,
     to_lists,
 )
-from aurora.algebra.tuples.arrays import encode, first_places, stable_order
+from aurora.algebra.tuples.arrays import encode, first_places, same_rows, stable_order
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask
 
@@ -104,7 +107,7 @@ class Groups:
             return self._parts[part]
         if self._stored is None or PART + part not in self._stored.schema.names:
             return None
-        return self._stored.column(PART + part).take(pa.array(self._place, mask=self._place < 0))
+        return take_lists(self._stored.column(PART + part), self._place)
 
     def changed_entries(self) -> pa.RecordBatch | None:
         """The run of what was put; None if nothing was."""
@@ -152,9 +155,33 @@ def _number(width: int, sides: Sequence[Side]) -> tuple[list[Ints], list[pa.Arra
 def _load(
     runs: list[pa.RecordBatch], keys: list[pa.Array], hashes: Hashes, order: Ints
 ) -> tuple[pa.RecordBatch | None, Ints]:
-    """The newest entry of each key, and where it stands among those that are given; -1 for a key without one."""
-    place = np.full(len(hashes), -1, np.int64)
+    """The newest entry of each key, and where it stands among those that are given; -1 for a key without one.
+
+    Looks for the hashes alone, and compares the keys once, of all that was found. Where that does not do, because
+    different keys have one hash, it looks again and compares the keys in each run.
+    """
     ordered = hashes[order]
+    if not (ordered[1:] == ordered[:-1]).any():
+        found, place = _find_newest(
+            runs, order, ordered, lambda run, here: match(hashes_of(run), ordered[here])
+        )
+        if found is None:
+            return None, place
+        places = np.flatnonzero(place >= 0)
+        stored = [column.take(pa.array(place[places])) for column in key_columns(found)]
+        if same_rows(stored, [column.take(pa.array(places)) for column in keys], len(places)).all():
+            return found, place
+    return _find_newest(runs, order, ordered, lambda run, here: find(run, keys, order[here], ordered[here]))
+
+
+def _find_newest(
+    runs: list[pa.RecordBatch],
+    order: Ints,
+    ordered: Hashes,
+    find_in: Callable[[pa.RecordBatch, Ints], Ints],
+) -> tuple[pa.RecordBatch | None, Ints]:
+    """The same, by a function that gives the place in a run of each of these keys, or -1."""
+    place = np.full(len(order), -1, np.int64)
     missing = np.ones(len(order), bool)
     found: list[pa.RecordBatch] = []
     count = 0
@@ -168,10 +195,10 @@ def _load(
         here = low + np.flatnonzero(missing[low:high])
         if len(here) == 0:
             continue
-        at = find(run, keys, order[here], ordered[here])
+        at = find_in(run, here)
         hit = at >= 0
         if hit.any():
-            found.append(run.take(pa.array(at[hit])))
+            found.append(take_entries(run, at[hit]))
             place[order[here[hit]]] = np.arange(count, count + len(found[-1]))
             count += len(found[-1])
             missing[here[hit]] = False

@@ -29,11 +29,14 @@ __all__ = [
     "key_columns",
     "lengths_of",
     "make_run",
+    "match",
     "merge_runs",
     "part_names",
     "rows_of_part",
     "slice_run",
     "sweep_entries",
+    "take_entries",
+    "take_lists",
     "to_lists",
     "with_hashes",
 ]
@@ -65,7 +68,7 @@ def make_run(
     """The wanted entries, which are given in the order of their hashes."""
     names = [HASH, *(f"{KEY}{i}" for i in range(len(keys))), *(PART + name for name in parts)]
     entries = pa.RecordBatch.from_arrays([pa.array(hashes), *keys, *parts.values()], names=names)
-    return entries.take(pa.array(wanted))
+    return take_entries(entries, wanted)
 
 
 def with_hashes(entries: pa.RecordBatch) -> pa.RecordBatch:
@@ -111,6 +114,12 @@ def find(run: pa.RecordBatch, keys: list[pa.Array], rows: Ints, hashes: Hashes) 
     return place
 
 
+def match(known: Hashes, hashes: Hashes) -> Ints:
+    """For each of these hashes where one of `known` is equal to it, or -1. Both ascend."""
+    place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    return np.where(known[place] == hashes, place, -1)
+
+
 def slice_run(run: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
     """The entries whose hashes lie between these two, both included."""
     hashes = hashes_of(run)
@@ -149,7 +158,7 @@ def merge_runs(runs: Sequence[pa.RecordBatch], drop_empty: bool) -> pa.RecordBat
     newest = _are_newest(merged, hashes, order)
     if drop_empty:
         newest &= ~are_empty(merged)[order]
-    return merged.take(pa.array(order[newest]))
+    return take_entries(merged, order[newest])
 
 
 def join_entries(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -200,6 +209,32 @@ def lengths_of(lists: pa.Array) -> Ints:
     lengths = lists.value_lengths()
     filled = lengths.fill_null(0) if lengths.null_count else lengths
     return np.asarray(filled.to_numpy(zero_copy_only=False))
+
+
+def take_entries(entries: pa.RecordBatch, places: Ints) -> pa.RecordBatch:
+    """The entries at these places. Arrow's own `take` is slow with lists."""
+    wanted = pa.array(places)
+    columns = [
+        take_lists(column, places) if pa.types.is_list(column.type) else column.take(wanted)
+        for column in entries.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=entries.schema.names)
+
+
+def take_lists(lists: pa.Array, places: Ints) -> pa.Array:
+    """The lists at these places; an empty one for -1."""
+    offsets = lists.offsets.to_numpy()
+    starts, lengths = offsets[places].astype(np.int64), offsets[places + 1] - offsets[places]
+    lengths[places < 0] = 0
+    if lists.null_count:
+        lengths[~lists.is_valid().to_numpy(zero_copy_only=False)[places]] = 0
+    ends = np.cumsum(lengths)
+    if len(lengths) and lengths.min() == lengths.max() == 1:
+        rows = starts
+    else:
+        rows = np.repeat(starts + lengths - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
+    taken = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+    return pa.ListArray.from_arrays(taken, lists.values.take(pa.array(rows)))
 
 
 def to_lists(group: Ints, rows: pa.RecordBatch, groups: int) -> pa.Array:

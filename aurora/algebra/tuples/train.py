@@ -236,7 +236,7 @@ def _texts(lists: pa.Array) -> pa.Array:
 
 def to_bytes(batch: pa.RecordBatch, compressed: bool = False) -> bytes:
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4" if compressed else None)
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if compressed else None)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue().to_pybytes())

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,11 +28,15 @@ __all__ = ["LocalRuns", "find_due"]
 SMALL = 1 << 16
 WIDE = 4
 # About so many entries are merged into one file.
-RANGE = 1 << 17
+RANGE = 1 << 18
 # So many entries are merged in a turn, or so many times those that the last turn changed. Every entry is merged a few
 # times before it is old, so a pace below that would fall behind.
 A_TURN = 1 << 18
 PACE = 3
+# A process keeps the files of so many folders mapped from one turn to the next: to map them anew, and to have all their
+# pages looked up again, takes longer than to read what a turn needs of them.
+FOLDERS = 64
+_MAPPED: OrderedDict[Path, dict[str, pa.RecordBatch]] = OrderedDict()
 
 
 @dataclass
@@ -58,6 +63,13 @@ class Note:
     runs: dict[str, list[Run]] = field(default_factory=dict)
     merges: dict[str, Merge] = field(default_factory=dict)
 
+    def files(self) -> set[str]:
+        runs = [
+            *(run for found in self.runs.values() for run in found),
+            *(m.run for m in self.merges.values()),
+        ]
+        return {file for run in runs for file in run.files}
+
     @staticmethod
     def read(path: Path) -> "Note":
         try:
@@ -75,7 +87,9 @@ class LocalRuns:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder) / _boot()
         self._noted = Note.read(self._folder / "runs.json")
-        self._open: dict[str, pa.RecordBatch] = {}
+        # What is on the disk is mapped for later turns as well; what the disk did not take is open for this one alone.
+        self._mapped = _find_mapped(self._folder, self._noted.files())
+        self._open = dict(self._mapped)
         self._unused: list[str] = []
         # The tables that had their merge in this turn.
         self._merged: set[str] = set()
@@ -224,6 +238,7 @@ class LocalRuns:
             partial.write_text(json.dumps(self._noted, default=vars))
             partial.replace(self._folder / "runs.json")
         for file in self._unused:
+            self._mapped.pop(file, None)
             with contextlib.suppress(OSError):
                 os.unlink(self._folder / file)
         self._unused.clear()
@@ -235,7 +250,7 @@ class LocalRuns:
                 batch = _map_file(self._folder / file)
                 if batch is None:
                     return False
-                self._open[file] = batch
+                self._open[file] = self._mapped[file] = batch
         return True
 
     def _count(self, runs: list[Run]) -> int:
@@ -246,7 +261,10 @@ class LocalRuns:
         file = _file_name(table, uuid.uuid4().hex)
         run.files.append(file)
         run.bytes += self._write(file, entries)
-        self._open[file] = _map_file(self._folder / file) or entries
+        batch = _map_file(self._folder / file)
+        if batch is not None:
+            self._mapped[file] = batch
+        self._open[file] = batch or entries
 
     def _write(self, file: str, value: pa.RecordBatch) -> int:
         """A copy is a convenience: where the disk does not take it, Spark's value is read."""
@@ -293,6 +311,15 @@ def _boot() -> str:
 def _file_name(name: str, mark: str) -> str:
     """Names may hold what a file system does not take."""
     return f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{mark}.arrow"
+
+
+def _find_mapped(folder: Path, files: set[str]) -> dict[str, pa.RecordBatch]:
+    """Those of these files that this process has mapped in an earlier turn. All others of the folder are given up."""
+    before = _MAPPED.pop(folder, {})
+    _MAPPED[folder] = {file: batch for file, batch in before.items() if file in files}
+    while len(_MAPPED) > FOLDERS:
+        _MAPPED.popitem(last=False)
+    return _MAPPED[folder]
 
 
 def _map_file(path: Path) -> pa.RecordBatch | None:

@@ -30,7 +30,7 @@ CONTENTS = "/contents"
 ROWS = 1 << 16
 # A local run that stands for so many deltas replaces them in Spark's store if these have so many times its rows, or if
 # they are too many: so many rows of it in a turn, for writing to Spark is dear.
-MANY, WORTH, TOO_MANY = 16, 2, 64
+MANY, WORTH, TOO_MANY = 16, 2, 256
 ROWS_A_TURN = 2 * ROWS
 
 
