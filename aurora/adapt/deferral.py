@@ -164,11 +164,10 @@ def _urgent_part(network: Network, leading: set[str], patient: set[str], later: 
     urgent.points = dict(network.points)
     for entry in later.inputs.values():
         if entry.point is not None:
-            port = network.find(entry.point.removeprefix(ARC), "arc")
-            fields = entry.schema.names
-            if len(fields) < len(network.schema(port).names):
-                spec = {"map": {field: f"`{field}`" for field in fields}, "from": str(port)}
-                port = urgent.add(entry.point, spec).port
+            source = network.find(entry.point.removeprefix(ARC), "arc")
+            # A box, so that there is an arc to it on which a drop box can stand.
+            fields = {field: f"`{field}`" for field in entry.schema.names}
+            port = urgent.add(entry.point, {"map": fields, "from": str(source)}).port
             # Nothing is kept but what the later part has not taken yet.
             urgent.points[entry.point] = Point(entry.point, port, Keep(rows=0), spec={"keep": 0})
     return urgent

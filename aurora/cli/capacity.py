@@ -62,6 +62,7 @@ def capacity(
                                   --sample reports=csv:reports.csv
     """
     from aurora.adapt.capacity import check_rates, plan_capacity
+    from aurora.adapt.deferral import split_network
     from aurora.history.catalog import read_figures
     from aurora.history.home import Home
     from aurora.network.text import read_network
@@ -81,10 +82,16 @@ def capacity(
     else:
         figures = _measure(read, read_bindings(sample or [], "sample"))
     found = plan_capacity(read, figures, rates, cores or cores_of(None), headroom)
+    in_parts = split_network(read, read.outputs) is not None
     if as_json:
-        print(json.dumps(_describe(found, figures)))
+        print(json.dumps({**_describe(found, figures), "two_parts": in_parts}))
     else:
         _show(found, figures)
+        if in_parts:
+            print(
+                "a run with a home has two parts, and what the second one costs in addition is not counted: "
+                "--no-deferring runs them as one"
+            )
     if not found.fits:
         raise typer.Exit(1)
 

@@ -31,6 +31,8 @@ class Drop:
 
     With `box` it stands on the arc to that box alone; whoever else reads the stream gets all of it.
 
+    With `of` it stands in for the drop box at that place, and counts there.
+
     Which ones follows from their arrival numbers: a batch that is run again leaves out the same.
     """
 
@@ -38,11 +40,17 @@ class Drop:
     millionths: int = WHOLE
     where: str | None = None
     box: str = ""
+    of: str = ""
 
     @property
     def place(self) -> str:
-        """The name under which it counts what it leaves out."""
+        """The name of the stream or arc that it stands on."""
         return f"{self.stream}{TO}{self.box}" if self.box else self.stream
+
+    @property
+    def counted(self) -> str:
+        """The name under which it counts what it leaves out."""
+        return self.of or self.place
 
 
 def find_drops(drops: Sequence[Drop]) -> dict[str, list[Drop]]:

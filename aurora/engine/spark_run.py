@@ -18,7 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from aurora.engine.advice import Adviser
 from aurora.engine.binding import Bound
-from aurora.engine.controls import ControlNotes, Controls
+from aurora.engine.controls import Controls
 from aurora.engine.drops import Drop
 from aurora.engine.fault_notes import read_fault
 from aurora.engine.pacing import find_longest
@@ -44,6 +44,7 @@ from aurora.engine.spark.session import (
 )
 from aurora.engine.spark.yielding import worker_priority
 from aurora.engine.statistics import BatchReport, Recent, Statistics, sum_up
+from aurora.engine.steering import Steering
 from aurora.engine.taps import Taps
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError, did_you_mean
@@ -139,12 +140,11 @@ class SparkRun:
         self._raised = False
         self._result: Result | None = None
         # One thread of Spark's takes the batches, and whoever holds the run may call it from any other.
-        self._taking, self._closing, self._ordering = threading.Lock(), threading.RLock(), threading.RLock()
+        self._taking, self._closing = threading.Lock(), threading.RLock()
         self._taker = 0
-        self._controls, self._orders = Controls(), 0
         # Whether a batch came that was left to the next run.
         self._left = False
-        self._notes = ControlNotes(str(bound.checkpoint.folder))
+        self._steering = Steering(str(bound.checkpoint.folder), lambda: self.state != "stopped")
         self._query: StreamingQuery | None = None
         if bound.done:
             self._ended.set()
@@ -154,7 +154,7 @@ class SparkRun:
         self._commits = bound.commits(self._committed)
         self._seen = sum_up(self._commits.totals)
         try:
-            self._notes.begin()
+            self._steering.begin()
             for receiver in bound.receivers:
                 receiver.connect()
             self._query = self._start()
@@ -167,12 +167,12 @@ class SparkRun:
         """running, paused or stopped."""
         if self._result is not None or not self._active():
             return "stopped"
-        return "paused" if self._controls.paused else "running"
+        return "paused" if self.controls.paused else "running"
 
     @property
     def controls(self) -> Controls:
         """Those that were set last."""
-        return self._controls
+        return self._steering.controls
 
     @property
     def totals(self) -> Totals:
@@ -237,13 +237,12 @@ class SparkRun:
     def pause(self, wait: bool = True) -> None:
         """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still, or at once
         without `wait`."""
-        with self._ordering:
-            self._order(replace(self._controls, paused=True, until=0))
+        self._steering.change(paused=True, until=0)
         if wait:
             self.settle()
 
     def settle(self) -> None:
-        """Waits until the last order is obeyed, and the batches before it are done; not from within one of them."""
+        """Waits until what was asked for last is so, and the batches before are done; not from within one of them."""
         self._answer()
 
     @property
@@ -252,37 +251,33 @@ class SparkRun:
         return self._taker == threading.get_ident()
 
     def resume(self) -> None:
-        with self._ordering:
-            self._order(replace(self._controls, paused=False, until=0))
+        self._steering.change(paused=False, until=0)
 
     def step(self, batches: int = 1) -> None:
         """Lets a run that is paused, or pauses for it, make so many more batches, as soon as there is input."""
         if batches < 1:
             raise AuroraError(f"a step is 1 batch or more, found {batches}")
-        if not self._controls.paused:
+        if not self.controls.paused:
             self.pause()
         # Not while others may not order: a batch that orders something would never end.
         made = self._answer()
-        with self._ordering:
-            until = max(made, self._controls.until) + batches
-            self._order(replace(self._controls, paused=True, until=until))
+        with self._steering:
+            self._steering.change(paused=True, until=max(made, self.controls.until) + batches)
 
     def step_if_still(self) -> None:
         """Lets a run that is paused make one more batch, unless it makes one already. Does not wait for it."""
-        with self._ordering:
+        with self._steering:
             made = self.totals.batch + 1
-            if self._controls.paused and self._controls.until <= made and self.state != "stopped":
-                self._order(replace(self._controls, until=made + 1))
+            if self.controls.paused and self.controls.until <= made:
+                self._steering.change_while_going(until=made + 1)
 
     def hold(self, held: bool) -> None:
         """Makes no batch behind the one under way, for others go first; or goes on. Does not wait for it."""
-        with self._ordering:
-            if held != self._controls.held and self.state != "stopped":
-                self._order(replace(self._controls, held=held))
+        self._steering.change_while_going(held=held)
 
     def hold_if_free(self, held: bool) -> bool:
         """The same from within a batch, before the next one is made. Gives whether it is so now."""
-        return self._order_if_free(held=held)
+        return self._steering.change_if_free(held=held)
 
     @property
     def at_work(self) -> bool:
@@ -295,14 +290,13 @@ class SparkRun:
     def set_drops(self, drops: tuple[Drop, ...], patient: bool = False) -> bool:
         """From the next batch on these drop boxes shed load, and batches may take longer, or not. Gives whether that is
         so now."""
-        return self._order_if_free(drops=drops, patient=patient)
+        return self._steering.change_if_free(drops=drops, patient=patient)
 
     def set_train_length(self, rows: int | None) -> None:
         """From the next batch on, `rows` of each input in a batch, at most `Settings.batch`; None: as it sees fit."""
         if rows is not None and rows < 1:
             raise AuroraError(f"a train has 1 row or more, found {rows}")
-        with self._ordering:
-            self._order(replace(self._controls, rows=rows))
+        self._steering.change(rows=rows)
 
     def look(self, stream: str, after: int = 0) -> tuple[pa.RecordBatch | None, int]:
         """Tuples of a stream behind number `after` of those shown so far, and the number of the last.
@@ -321,26 +315,8 @@ class SparkRun:
                 )
             stream = first
         found = self._taps.ask(stream, after)
-        self._set_taps()
+        self._steering.change_if_free(taps=self._taps.names())
         return found
-
-    def _set_taps(self) -> None:
-        """Tells the source which streams somebody looks at."""
-        self._order_if_free(taps=self._taps.names())
-
-    def _order_if_free(self, **changes: Any) -> bool:
-        """Changes controls, and gives whether they are so now: who orders something else at this moment goes first, for
-        it may wait for the batch that calls this."""
-        if all(getattr(self._controls, name) == value for name, value in changes.items()):
-            return True
-        if not self._ordering.acquire(blocking=False):
-            return False
-        try:
-            if self._active():
-                self._order(replace(self._controls, **changes))
-            return True
-        finally:
-            self._ordering.release()
 
     def batches(self) -> Iterator[BatchReport]:
         """Each batch when it is done, from the first that nobody was told of, until the run ends."""
@@ -358,7 +334,7 @@ class SparkRun:
         return replace(
             self._seen,
             state=self.state,
-            controls=self._controls,
+            controls=self.controls,
             input_rates=inputs,
             output_rates=outputs,
             latency=self._recent.latency(),
@@ -434,7 +410,7 @@ class SparkRun:
         totals = self._commits.totals
         if self._adviser is not None:
             # Before anybody else hears of it: the others reckon with the network as it is written.
-            self._order_if_free(rewrites=self._adviser.advise(report))
+            self._steering.change_if_free(rewrites=self._adviser.advise(report))
             report = replace(report, work=restore_work(report.work, self._chains, report.controls))
         self._seen = Statistics(
             "running",
@@ -451,7 +427,7 @@ class SparkRun:
         self._recent.add(report)
         self._taps.take(report.shown)
         self._reports.append(report)
-        self._set_taps()
+        self._steering.change_if_free(taps=self._taps.names())
         for text in notices(report.places):
             logging.getLogger("aurora").warning(text)
         if self._watch is not None:
@@ -468,22 +444,11 @@ class SparkRun:
         except (Py4JError, OSError):
             return False
 
-    def _order(self, controls: Controls) -> None:
-        if self.state == "stopped":
-            raise AuroraError("the run has ended: it cannot be paused, stepped or changed any more")
-        self._orders += 1
-        self._notes.order(self._orders, controls)
-        self._controls = controls
-
     def _answer(self) -> int:
-        """How many batches had been made when the source saw the last order; waits until it has."""
+        """How many batches had been made when the source saw what was asked for last; waits until it has."""
         # From within a batch there is no answer to wait for: it is the last one that was made.
-        while self._active() and not self.is_within:
-            number, made = self._notes.last_answer()
-            if number >= self._orders:
-                return made
-            self._ended.wait(LOOK / 5)
-        return self._commits.totals.batch + 1
+        made = None if self.is_within else self._steering.wait_for_answer(self._ended)
+        return self._commits.totals.batch + 1 if made is None else made
 
     def _close(self) -> None:
         fault: BaseException | None = None

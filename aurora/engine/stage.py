@@ -126,13 +126,13 @@ def _shed(
     dropping: Mapping[str, list[Drop]],
     counts: dict[str, BoxCounts],
 ) -> Train:
-    """What the drop boxes at a place let through; what they leave out is counted by its name."""
+    """What the drop boxes at a place let through; what they leave out is counted."""
     if (own := dropping.get(place)) is None:
         return train
     left, number = drop_tuples(train, plan.schemas[port], own)
     if number:
         # A stream of a box is not counted where the box is: its name has the port in it, or is that of an input.
-        counts.setdefault(place, BoxCounts()).discarded[SHED] += number
+        counts.setdefault(own[0].counted, BoxCounts()).discarded[SHED] += number
     return left
 
 

@@ -41,7 +41,8 @@ def sample_arrivals(arrived: Ints) -> list[int]:
     if arrived[0] == arrived[-1] and (arrived == arrived[0]).all():
         return [int(arrived[0])]
     places = np.linspace(0, len(arrived) - 1, SAMPLES).astype(np.int64)
-    found: list[int] = np.partition(arrived, places)[places].tolist()
+    # A partition by so many places takes eight times as long as this sort does.
+    found: list[int] = np.sort(arrived)[places].tolist()
     return found
 
 

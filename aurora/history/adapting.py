@@ -89,7 +89,7 @@ class Adapting:
                     late, waited = find_late(report, self._urgent), self._parts.waited()
                     # Of two parts that share the cores, how long a batch of one took says nothing of all.
                     whole = report if self._parts.deferred is None else None
-                    self._obey(self.shedder.decide(self.figures(), late, waited, whole))
+                    self._obey(self.shedder.decide(self.figures(), late, waited, whole), waited)
             if watch is not None:
                 watch(report)
 
@@ -117,18 +117,35 @@ class Adapting:
             return {}
         return self.shedder.count(self._parts.discarded())
 
-    def _obey(self, found: Shedding) -> None:
-        """Each drop box where its tuples are. Those for the later part alone stand behind the queue and shorten it.
+    def _obey(self, found: Shedding, waited: float) -> None:
+        """Each drop box where its tuples are. One for the later part alone stands in front of the queue: what it leaves
+        out is not handed over. While what waits is late, it stands behind the queue as well, and shortens it.
 
         Where all that can be shed is not enough, rows become late anyway, the later the less is done in a second: then
         batches may be longer, in which a row costs less.
         """
-        assert self._parts is not None
-        later = tuple(moved for drop in found.drops if (moved := self._in_later(drop)) is not None)
-        here = tuple(drop for drop in found.drops if self._in_later(drop) is None)
-        self._parts.main.set_drops(here, patient=found.shortfall > 0)
+        assert self._parts is not None and self.shedder is not None
+        here: list[Drop] = []
+        later: list[Drop] = []
+        for drop in found.drops:
+            behind, in_front = self._in_later(drop), self._in_front(drop)
+            if behind is None:
+                here.append(drop)
+            elif in_front is not None:
+                here.append(in_front)
+            if behind is not None and (in_front is None or waited > 1):
+                later.append(behind)
+        self.shedder.ahead = {drop.of for drop in here if drop.of}
+        self._parts.main.set_drops(tuple(here), patient=found.shortfall > 0)
         if self._parts.deferred is not None:
-            self._parts.deferred.set_drops(later)
+            self._parts.deferred.set_drops(tuple(later))
+
+    def _in_front(self, drop: Drop) -> Drop | None:
+        """The drop box on the arc by which all of its stream is handed over to the later part; None if it has none."""
+        readers = self._readers.get(drop.stream, set()) & self._later
+        if drop.stream not in self._arcs or (drop.box and readers != {drop.box}):
+            return None
+        return replace(drop, box=f"{ARC}{drop.stream}", of=drop.place)
 
     def _in_later(self, drop: Drop) -> Drop | None:
         """The drop box as it stands in the later part of the network; None if it belongs to the other."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from aurora.adapt.deferral import ARC
 from aurora.engine.controls import Controls
+from aurora.engine.drops import TO
 from aurora.engine.spark_run import Result, SparkRun, Stop
 from aurora.engine.statistics import Statistics
 from aurora.errors import AuroraError
@@ -185,13 +186,14 @@ def _merge(seen: Statistics, later: Statistics) -> Statistics:
 
 def _merge_controls(urgent: Controls, later: Controls) -> Controls:
     """It is held if either part is; its pauses and trains are those of the urgent one."""
+    here = (replace(drop, box=drop.of.partition(TO)[2], of="") if drop.of else drop for drop in urgent.drops)
     drops = (replace(drop, stream=drop.stream.removeprefix(ARC)) for drop in later.drops)
     taps = (stream.removeprefix(ARC) for stream in later.taps)
     return replace(
         urgent,
         held=urgent.held or later.held,
         taps=(*urgent.taps, *taps),
-        drops=(*urgent.drops, *drops),
+        drops=tuple(dict.fromkeys((*here, *drops))),
         rewrites=(*urgent.rewrites, *later.rewrites),
     )
 

@@ -61,6 +61,8 @@ class Shedder:
         self._plans: deque[tuple[Shedding, float]] = deque(maxlen=PLANS)
         # By place: of how many of its tuples the histogram was found to tell.
         self._reaches: dict[str, float] = {}
+        # The places at which others have thinned the stream before.
+        self.ahead: Collection[str] = ()
         self._pressed = self._batches = 0
         # Whether what came while the run stood still, or was not there, is not worked off yet.
         self._resumed = True
@@ -93,7 +95,7 @@ class Shedder:
         Where some values are left out on the way to an output, what is known of it stays as it is.
         """
         chosen = [drop for drop in report.controls.drops if drop.where is not None]
-        left_out = frozenset[str]().union(*map(self._find_behind, chosen))
+        left_out = frozenset[str]().union(*(self._find_behind(drop.counted) for drop in chosen))
         for name, counts in report.work.values.items():
             if name in self._histograms and name not in left_out:
                 self._histograms[name] = self._histograms[name].learn(counts, report.rows.get(name, 0))
@@ -102,7 +104,9 @@ class Shedder:
 
     def _measure(self, place: str, drops: Sequence[Drop], work: Work) -> None:
         """Compares what was left out at a place by value with what was to be."""
-        own, stream = place.removeprefix(ARC), drops[0].stream
+        own, stream = drops[0].counted.removeprefix(ARC), drops[0].stream
+        if own in self.ahead and not drops[0].of:
+            return
         asked = _conditions(drops, place)
         plans = (plan for plan, _ in reversed(self._plans) if asked == _conditions(plan.drops, own))
         share = next((plan.chosen.get(own, 0.0) for plan in plans), 0.0) if asked else 0.0
@@ -112,11 +116,11 @@ class Shedder:
             port = self._network.find(stream.removeprefix(ARC), "stream")
             came = work.boxes[port.box].given.get(port.port, 0) if port.box in work.boxes else 0
         # An arc gets what the drop boxes of the stream let through.
-        came -= work.shed.get(stream, 0) if place != stream else 0
+        came -= work.shed.get(stream, 0) if own != stream.removeprefix(ARC) else 0
         spared = prod(1 - drop.millionths / WHOLE for drop in drops if drop.where is None)
         if share < LEAST_SHARE or came * spared < LEAST_TUPLES:
             return
-        left = (came - work.shed.get(place, 0)) / (came * spared)
+        left = (came - work.shed.get(drops[0].counted, 0)) / (came * spared)
         reach = min(max((1 - left) / share, 0.0), 1.0)
         self._reaches[own] = (self._reaches.get(own, reach) + reach) / 2
 
@@ -125,15 +129,15 @@ class Shedder:
         found: dict[str, int] = {}
         for place, reasons in discarded.items():
             if number := reasons.get(SHED, 0):
-                stream, _, box = place.partition(TO)
-                for name in self._find_behind(Drop(stream, box=box)):
+                for name in self._find_behind(place):
                     found[name] = found.get(name, 0) + number
         return found
 
-    def _find_behind(self, drop: Drop) -> frozenset[str]:
-        """The ends behind a drop box."""
-        port = self._network.find(drop.stream.removeprefix(ARC), "stream")
-        return find_behind(self._network, self._ends, port, drop.box)
+    def _find_behind(self, place: str) -> frozenset[str]:
+        """The ends behind a drop box there."""
+        stream, _, box = place.partition(TO)
+        port = self._network.find(stream.removeprefix(ARC), "stream")
+        return find_behind(self._network, self._ends, port, box)
 
     def resume(self) -> None:
         """The run goes on after a pause. What came meanwhile waits because somebody wanted it to; what came before a

@@ -77,6 +77,27 @@ def test_what_does_not_fit(aurora, network: Path, home: Path) -> None:  # type: 
     assert [part["part"] for part in found["parts"]] == ["r", "over", "each row", "each batch"]
 
 
+def test_a_network_in_two_parts(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    network.write_text(
+        NETWORK.replace(
+            "near: {from: over.rest, qos: {",
+            "near: {from: over.rest, qos: {latency: [[0, 1], [60, 1], [90, 0]], ",
+        )
+    )
+    words = ("capacity", network, "--rate", "r=5000", "--home", home, "--cores", "2")
+    ended = aurora(*words)
+    assert ended.status == 0, ended.err
+    assert not json.loads(aurora(*words, "--json").out)["two_parts"], "no box is for one of them alone"
+    assert "two parts" not in ended.out
+    patient = NETWORK.replace("outputs:", '  more: {map: {a: "a + 1"}, from: over.rest}\noutputs:')
+    patient = patient.replace(
+        "near: {from: over.rest, qos: {", "near: {from: more, qos: {latency: [[0, 1], [60, 1], [90, 0]], "
+    )
+    network.write_text(patient)
+    assert aurora(*words).out.endswith("is not counted: --no-deferring runs them as one\n")
+    assert json.loads(aurora(*words, "--json").out)["two_parts"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aurora import Settings, from_text
+from aurora.adapt.deferral import split_network
 from aurora.engine.drops import Drop
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.engine.work import BoxWork, InputWork, Work
@@ -30,12 +31,15 @@ CAPACITY = (CORES - FIXED / 1.2) / (READ + 2 * BOX)
 
 
 class Scene:
-    """A network in one part, at so much of its capacity; windows of a minute come out in every batch."""
+    """A network at so much of its capacity; windows of a minute come out in every batch. With an `age`, which the test
+    moves, it is in two parts, and so old is what waits between them."""
 
-    def __init__(self, load: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, load: float, monkeypatch: pytest.MonkeyPatch, age: float | None = None) -> None:
         self.clock, self.rows = Clock(), int(load * CAPACITY)
         monkeypatch.setattr("aurora.history.catalog.time.monotonic", self.clock)
         self.drops: tuple[Drop, ...] = ()
+        self.later_drops: tuple[Drop, ...] = ()
+        self.age = age
         main: Any = SimpleNamespace(
             cores=CORES,
             live={"r"},
@@ -43,14 +47,26 @@ class Scene:
             skipping=set(),
             set_drops=self._set,
             resume=lambda: None,
+            # So nobody asks whose turn it is.
+            state="stopped",
         )
-        adapting = Adapting(from_text(TEXT), ["fines", "counts"], None, None, Settings())
-        self.parts: Parts = adapting.begin(main, None)
+        later: Any = SimpleNamespace(
+            waiting=lambda: 1, find_age=lambda entering: self.age, set_drops=self._set_later
+        )
+        # Then all fines must come.
+        text = TEXT if age is None else TEXT.replace("[8, 0]], delivered: [[100, 1], [0, 0]]", "[8, 0]]")
+        network, outputs = from_text(text), ["fines", "counts"]
+        split = None if age is None else split_network(network, outputs)
+        adapting = Adapting(network, outputs, split, None, Settings())
+        self.parts: Parts = adapting.begin(main, None if age is None else later)
         self._told = adapting.watched(None)
         self._number = 0
 
     def _set(self, drops: tuple[Drop, ...], patient: bool) -> None:
         self.drops = drops
+
+    def _set_later(self, drops: tuple[Drop, ...]) -> None:
+        self.later_drops = drops
 
     def end_batch(
         self, fines: float, waiting: int | None = 0, waited: float = 0.0, apart: float = 1.0
@@ -103,3 +119,21 @@ def test_what_waits_after_a_pause_is_no_overload(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         scene.end_batch(fines=9.0, waiting=7 * scene.rows, waited=7.0, apart=8.0)
     assert scene.drops, "nobody has wanted that"
+
+
+def test_what_is_shed_for_the_later_part_is_not_handed_over_and_leaves_the_queue_while_that_is_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(1.3, monkeypatch, age=5.0)
+    for _ in range(WARM + 5):
+        scene.end_batch(fines=4.0, waiting=scene.rows)
+    (drop,) = [drop for drop in scene.drops if drop.box]
+    assert (drop.place, drop.counted) == ("r to ##r", "r to count")
+    assert not scene.later_drops
+    scene.age = 91.0
+    scene.end_batch(fines=4.0, waiting=scene.rows)
+    (drop,) = [drop for drop in scene.drops if drop.box]
+    assert scene.later_drops == (Drop("r", drop.millionths, box="count"),)
+    scene.age = 89.0
+    scene.end_batch(fines=4.0, waiting=scene.rows)
+    assert not scene.later_drops

@@ -155,7 +155,13 @@ def test_what_waits_is_looked_at_by_the_outputs_that_it_leads_to(
 
 def test_the_controls_of_both_parts_are_told_under_the_written_names() -> None:
     urgent = Statistics(
-        "running", controls=Controls(rows=7, drops=(Drop("r", 1),), rewrites=(("b", "a"),), taps=("r",))
+        "running",
+        controls=Controls(
+            rows=7,
+            drops=(Drop("r", 1), Drop("low.1", 9, None, "##low.1", "low.1")),
+            rewrites=(("b", "a"),),
+            taps=("r",),
+        ),
     )
     drop = Drop("##over.1", 500_000, "`v` < 1", "sums")
     later = Statistics(
@@ -165,6 +171,6 @@ def test_the_controls_of_both_parts_are_told_under_the_written_names() -> None:
         rows=7,
         held=True,
         taps=("r", "over.1"),
-        drops=(Drop("r", 1), Drop("over.1", 500_000, "`v` < 1", "sums")),
+        drops=(Drop("r", 1), Drop("low.1", 9), Drop("over.1", 500_000, "`v` < 1", "sums")),
         rewrites=(("b", "a"), ("d", "c")),
     )

@@ -197,17 +197,21 @@ def test_values_that_drift_are_followed_unless_some_are_left_out_before_they_are
     assert shedder.learnt()["others"]["counts"] == pytest.approx([count / 20 for count in high], abs=0.01)
 
 
-@pytest.mark.parametrize("part", ["", "##"])
-def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str) -> None:
-    """In the later part of a network its stream has another name."""
+@pytest.mark.parametrize("ahead", [False, True], ids=["", "ahead"])
+@pytest.mark.parametrize("part", ["", "##"], ids=["", "later"])
+def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str, ahead: bool) -> None:
+    """In the later part of a network its stream has another name. What stands in for a drop box leaves out more."""
     shedder = make_shedder()
     shedder.take(report(Work(values={"scores": [0, *[10] * 8, 100]})))
     first = overload(shedder, 60_000, 100_000, 10_000)
     (share,) = first.chosen.values()
     assert {drop.place for drop in first.drops if drop.where is not None} == {"high.rest"} and share > 0.1
     drops = tuple(replace(drop, stream=f"{part}{drop.stream}") for drop in first.drops)
+    if ahead:
+        shedder.ahead = {"high.rest"}
+        drops = tuple(replace(drop, box="##high.rest", of=drop.place) for drop in first.drops)
     # A quarter of what it was to be.
-    shed = {f"{part}high.rest": round(0.25 * share * 90_000)}
+    shed = {"high.rest" if ahead else f"{part}high.rest": round(0.25 * share * 90_000)}
     read = InputWork(90_000, 0.1)
     work = Work(
         {"high": BoxWork(100_000, {"1": 10_000, "rest": 90_000}, 0.1)}, {"##high.rest": read}, shed=shed
