@@ -54,6 +54,8 @@ class Shedder:
         # The inputs from which load can be shed, once that is known.
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
+        # The boxes of the part that may wait: other batches carry them out.
+        self.later: Collection[str] = ()
         self.shedding = Shedding()
         self._last: BatchReport | None = None
         # How many times as long as planned the last batches took, and what plans save a row, in seconds of one core.
@@ -155,11 +157,14 @@ class Shedder:
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
         cost = find_row_cost(self._network, figures, self._ends)
+        urgent = self._find_urgent_cost(figures) if self.later else cost
         under_way = 0.0
         if report is not None:
-            under_way = report.work.before or 0.0
-            self._compare(figures, cost, report)
-        load = find_load(figures, cost * self.strain, self._zone, under_way)
+            # Of two parts that share the cores, the time of one says little of what has come meanwhile.
+            under_way = 0.0 if self.later else report.work.before or 0.0
+            self._compare(figures, urgent, report)
+        strained = self.strain * urgent + cost - urgent
+        load = find_load(figures, strained, self._zone, under_way)
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0
@@ -181,7 +186,7 @@ class Shedder:
                 place: share for place, share in self._reaches.items() if place in self.shedding.chosen
             }
             cuts = find_cuts(self._network, flows, self._graphs, self._histograms, self._reaches)
-            excess = max(load.excess, 0.0) * figures.rate / self.strain
+            excess = max(load.excess, 0.0) * figures.rate * (cost / strained if strained else 1.0)
             found = plan_shedding(cuts, self._graphs, excess)
         self._plans.append((found, found.relief / figures.rate if figures.rate else 0.0))
         self._tell(found)
@@ -191,19 +196,37 @@ class Shedder:
     @property
     def strain(self) -> float:
         """How many times as long batches took lately as they were planned to."""
-        return min(max(median(self._strain), 1 / STRAIN), STRAIN) if self._strain else 1.0
+        found = min(max(median(self._strain), 1 / STRAIN), STRAIN) if self._strain else 1.0
+        # Of two parts that share the cores, the time of one tells half.
+        return (1 + found) / 2 if self.later else found
+
+    def _find_urgent_cost(self, figures: Figures) -> float:
+        """What a row costs in the part that cannot wait."""
+        boxes = {
+            name: replace(box, cost=0.0) if name in self.later else box for name, box in figures.boxes.items()
+        }
+        return find_row_cost(self._network, replace(figures, boxes=boxes), self._ends)
 
     def _compare(self, figures: Figures, cost: float, report: BatchReport) -> None:
         """How long the batch before this one took, which is known by now, with how long it was planned to take: what is
-        shed is planned by the figures of batches of which nothing was."""
+        shed is planned by the figures of batches of which nothing was.
+
+        In a network of two parts it is a batch of the urgent one, which what is not handed over saves nothing.
+        """
         last, self._last = self._last, report
         if last is None or report.work.before is None:
             return
         if not last.work.shed:
             self._strain.clear()
             return
-        plans = (saved for plan, saved in reversed(self._plans) if plan.drops == last.controls.drops)
-        planned = figures.fixed + last.work.rows * max(cost - next(plans, cost), 0.0)
+        drops = last.controls.drops
+        if not self.later:
+            saved = next((saved for plan, saved in reversed(self._plans) if plan.drops == drops), cost)
+        elif all(drop.of for drop in drops):
+            saved = 0.0
+        else:
+            return
+        planned = figures.fixed + last.work.rows * max(cost - saved, 0.0)
         if planned > figures.fixed:
             self._strain.append(report.work.before * figures.cores / planned)
 

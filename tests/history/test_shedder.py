@@ -224,3 +224,22 @@ def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str, ahead: boo
     shedder.decide(make_figures(1000), 0.1)
     assert not shedder.shedding.drops
     assert overload(shedder, 60_000, 100_000, 10_000).chosen == first.chosen
+
+
+def test_in_two_parts_half_of_what_batches_show_is_believed() -> None:
+    """What is shed is planned by figures of before; batches that take less time than these say leave more to come."""
+    found = {}
+    for took in (0.5, 1.0, 2.0):
+        shedder = make_shedder(semantic=False)
+        shedder.later = {"score"}
+        overload(shedder, 100_000, 200_000, 20_000)
+        figures = make_figures(100_000, 200_000, 20_000)
+        # Reading, carrying, and the box before it is handed over.
+        planned = (figures.fixed + 100_000 * 4e-6) / figures.cores
+        for _ in range(6):
+            drops = (Drop("high.rest", 500_000, box="##high.rest", of="high.rest"),)
+            work = Work({}, {"r": InputWork(100_000, 0.1)}, before=took * planned, shed={"high.rest": 45_000})
+            shedder.decide(figures, 0.1, 0.0, report(work, drops))
+        assert shedder.strain == pytest.approx((1 + took) / 2)
+        found[took] = shedder.shedding.relief
+    assert 0 < found[0.5] < found[1.0] < found[2.0]
