@@ -87,6 +87,8 @@ def main(folder: Path) -> Result:
         # The log of all batches stays, to be checked.
         patch.dict(SESSION, {"spark.sql.streaming.minBatchesToRetain": "1000"}),
         patch("aurora.history.shedder.Shedder.decide", shed),
+        # Where it is late, what waits is shed behind the queue as well as in front of it.
+        patch("aurora.history.parts.Parts.waited", lambda _: chance.choice([0.0, 2.0])),
         patch("aurora.history.turns.must_hold", lambda *_: chance.random() < 0.5),
         patch("aurora.adapt.optimiser.Optimiser.advise", lambda *_: chance.choice([(), (("even", "few"),)])),
     ):
