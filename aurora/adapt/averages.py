@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from aurora.adapt.figures import BoxFigures, Figures, InputFigures, OutputFigures
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures, LaterFigures, OutputFigures
 from aurora.adapt.trips import Trip, fit_trips
 from aurora.engine.statistics import BatchReport
 from aurora.engine.work import Work
@@ -125,12 +125,14 @@ class Averages:
         now: float | None = None,
         live: Collection[str] = (),
         latency: Mapping[str, tuple[float, float]] | None = None,
+        others: float = 0.0,
     ) -> Figures:
-        """As they are `now`, in seconds of the run; the `latency` of the outputs is measured elsewhere."""
-        idle = 0.0 if now is None else max(now - self.at, 0.0)
-        span = self.span * 0.5 ** (idle / HALF) + idle
-        rates = {name: rows * 0.5 ** (idle / HALF) / max(span, 1e-3) for name, rows in self.flows.items()}
-        own = fit_trips(self.trips, cores)
+        """As they are `now`, in seconds of the run; the `latency` of the outputs is measured elsewhere.
+
+        Another part of the network that is at work for a share of the time, `others`, has half of the cores meanwhile.
+        """
+        rates = self._rates(now)
+        own = fit_trips(self.trips, cores * (1 - others / 2))
         outputs = {_name(flow): rate for flow, rate in rates.items() if flow.startswith(OUTPUT)}
         return Figures(
             {
@@ -161,6 +163,27 @@ class Averages:
             sum(trip.rows for trip in self.trips) / len(self.trips) if self.trips else 0.0,
         )
 
+    def _rates(self, now: float | None) -> dict[str, float]:
+        idle = 0.0 if now is None else max(now - self.at, 0.0)
+        span = self.span * 0.5 ** (idle / HALF) + idle
+        return {name: rows * 0.5 ** (idle / HALF) / max(span, 1e-3) for name, rows in self.flows.items()}
+
+    def find_busy(self, now: float | None = None) -> float:
+        """For which share of the time a batch is under way."""
+        return min(self._rates(now).get(BUSY, 0.0), 1.0)
+
+    def as_later(self, cores: int, now: float | None = None, others: float = 0.0) -> LaterFigures | None:
+        """What batches of the part that may wait cost beside their boxes; None while there are too few to tell."""
+        found = self.figures(cores, now, others=others)
+        if not self.trips:
+            return None
+        reading = (
+            sum(read.cost * read.rate for read in found.inputs.values()) / found.rate if found.rate else 0.0
+        )
+        return LaterFigures(
+            found.fixed, found.per_row + reading, self._rates(now).get(BATCHES, 0.0), found.rate
+        )
+
     def to_json(self) -> dict[str, Any]:
         """What the next run of the network begins with."""
         return {
@@ -184,10 +207,14 @@ class Averages:
 
 
 INPUT, BOX, PORT, OUTPUT = "input ", "box ", "port ", "output "
+# Batches, and the seconds that they took.
+BATCHES, BUSY = "batches", "busy"
 
 
-def _flows(work: Work, outputs: Mapping[str, int]) -> dict[str, int]:
+def _flows(work: Work, outputs: Mapping[str, int]) -> dict[str, float]:
     return {
+        BATCHES: 1,
+        BUSY: work.before or 0.0,
         **{INPUT + name: read.rows for name, read in work.inputs.items()},
         **{BOX + name: box.taken for name, box in work.boxes.items()},
         **{f"{PORT}{name}.{port}": n for name, box in work.boxes.items() for port, n in box.given.items()},
@@ -203,7 +230,7 @@ def _listed(sums: Sums) -> list[Any]:
     return [sums.taken, sums.timed, sums.seconds, dict(sums.given)]
 
 
-def _add(sums: Mapping[str, float], more: Mapping[str, int], keep: float) -> dict[str, float]:
+def _add(sums: Mapping[str, float], more: Mapping[str, float], keep: float) -> dict[str, float]:
     kept = {name: value * keep for name, value in sums.items()}
     for name, number in more.items():
         kept[name] = kept.get(name, 0.0) + number

@@ -1,9 +1,10 @@
 """Static introspection: the cores that a network needs at given rates, box by box, and the largest rates that fit."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from aurora.adapt.deferral import split_network
 from aurora.adapt.figures import Figures, find_capacity, longest_batch
 from aurora.adapt.flows import find_flows
 from aurora.adapt.shedding import Shedding, find_cuts, plan_shedding
@@ -121,12 +122,19 @@ def plan_capacity(
             unmeasured.append(box.name)
     whole = sum(rates.values())
     needs.append(Need("each row", "", whole, figures.per_row))
+    later = figures.later
+    if later is not None:
+        handed = [flows[network.find(name, "arc")] for name in _find_handed(network)]
+        needs.append(Need("each row for later", "", sum(handed), later.per_row))
     row_cost = sum(need.cores for need in needs) / whole
     longest = longest_batch(find_zone(output.qos for output in network.outputs.values()))
     # Batches as long as they may be, in seconds or in rows, but no shorter than the trip is worth.
     batches = max(min(1 / longest, whole / find_least(figures.fixed, row_cost)), whole / figures.most)
     needs.append(Need("each batch", "", batches, figures.fixed))
     available = cores * headroom
+    if later is not None:
+        needs.append(Need("each batch for later", "", later.batches, later.fixed))
+        available = max(available - later.trips, 0.0)
     most = find_capacity(figures.fixed, row_cost, available, longest, figures.most)
     found = Capacity(tuple(needs), dict(rates), cores, headroom, most / whole, tuple(unmeasured))
     if found.fits:
@@ -138,6 +146,12 @@ def plan_capacity(
     # The less a row costs, the longer the train that is worth its trip, and the fewer trips there are.
     excess = whole * (row_cost - _find_most(fits, row_cost))
     return replace(found, excess=excess, shedding=_shed(network, figures, rates, excess))
+
+
+def _find_handed(network: Network) -> Mapping[str, Collection[str]]:
+    """The streams that are handed over to the part that may wait, and to which of its boxes."""
+    split = split_network(network, network.outputs)
+    return {} if split is None else split.handed
 
 
 def _find_most(fits: Callable[[float], bool], most: float) -> float:
@@ -159,7 +173,7 @@ def _shed(network: Network, figures: Figures, rates: Mapping[str, float], excess
     graphs: dict[str, Qos | None] = {name: output.qos for name, output in network.outputs.items()}
     ends = {name: output.port for name, output in network.outputs.items()}
     ends |= {f"point {name}": point.port for name, point in network.points.items()}
-    flows = find_flows(network, replace(figures, inputs=inputs), ends)
+    flows = find_flows(network, replace(figures, inputs=inputs), ends, handed=_find_handed(network))
     return plan_shedding(find_cuts(network, flows, graphs), graphs, excess)
 
 

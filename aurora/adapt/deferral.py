@@ -38,6 +38,16 @@ class Split:
         return find_zone(output.qos for output in self.urgent.outputs.values())
 
     @property
+    def handed(self) -> dict[str, frozenset[str]]:
+        """The streams that are handed over to `later`, and its boxes that take each."""
+        return {
+            point.name.removeprefix(ARC): frozenset(
+                box.name for box in self.later.boxes.values() if name in map(str, box.inputs)
+            )
+            for name, point in self.arcs.items()
+        }
+
+    @property
     def arcs(self) -> dict[str, Point]:
         """The points between the two, by the input of `later` that takes them."""
         return {

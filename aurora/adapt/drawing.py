@@ -61,9 +61,10 @@ def _work(status: Mapping[str, Any]) -> float:
     """Microseconds of one core that a second of the network takes, batches left aside."""
     parts = [(box.get("rate"), box["cost_us"]) for box in status["boxes"].values()]
     parts += [(_rate(status, name), read.get("cost_us")) for name, read in status["inputs"].items()]
-    own = status["overhead"]["row_us"] or 0.0
+    overhead = status["overhead"]
     arrived = sum(_rate(status, name) or 0.0 for name in status["inputs"])
-    return sum((rate or 0.0) * (cost or 0.0) for rate, cost in parts) + own * arrived
+    parts += [(arrived, overhead["row_us"]), (overhead.get("later_rows"), overhead.get("later_row_us"))]
+    return sum((rate or 0.0) * (cost or 0.0) for rate, cost in parts)
 
 
 def _rate(status: Mapping[str, Any], name: str) -> float | None:
@@ -82,6 +83,13 @@ def _overhead(status: Mapping[str, Any], whole: float) -> list[str]:
         f"outside the boxes: {_number(row)} us for each row read{f', {share} of the work' if share else ''}, and "
         f"{batch / status['cores'] / 1000:.2f} s for each batch",
     ]
+    if (later := status["overhead"].get("later_row_us")) is not None:
+        share = _share(status["overhead"]["later_rows"], later, whole)
+        trip = status["overhead"]["later_batch_ms"]
+        lines.append(
+            f"in the part that may wait: {_number(later)} us for each row handed over to it"
+            f"{f', {share} of the work' if share else ''}, and {trip / status['cores'] / 1000:.2f} s for each batch"
+        )
     if status["capacity"] is not None:
         lines.append(
             f"it could take about {_round(status['capacity']):,} rows/s as they come now, on {status['cores']} cores"

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 from aurora.engine.pacing import find_least, find_longest
 
-__all__ = ["BoxFigures", "Figures", "InputFigures", "OutputFigures", "find_capacity", "longest_batch"]
+__all__ = [
+    "BoxFigures",
+    "Figures",
+    "InputFigures",
+    "LaterFigures",
+    "OutputFigures",
+    "find_capacity",
+    "longest_batch",
+]
 
 # A network that falls behind makes its batches longer, because long trains cost less a row: up to so many seconds, and
 # to this share of the shortest good zone of its outputs.
@@ -61,12 +69,29 @@ class OutputFigures:
 
 
 @dataclass(frozen=True)
+class LaterFigures:
+    """What the part of a network that may wait costs beside its boxes, in seconds of one core: `fixed` for a batch, and
+    `per_row` for each tuple that is handed over to it. It makes so many `batches` and takes so many `rows` a second."""
+
+    fixed: float
+    per_row: float
+    batches: float
+    rows: float
+
+    @property
+    def trips(self) -> float:
+        """The cores that its batches as such need now."""
+        return self.fixed * self.batches
+
+
+@dataclass(frozen=True)
 class Figures:
     """All of a network, by name; what was never measured is not there.
 
     A batch of n rows takes `fixed` + n x (costs of boxes and of reading + `per_row`) seconds of one core, shared by the
-    `cores`. `train` is how many rows, of all inputs, a batch has had lately, `most` how many it can have, and `longest`
-    how many seconds it may take while rows wait.
+    `cores`; the part that may wait, if there is one, has batches of its own (`later`). `train` is how many rows, of all
+    inputs, a batch has had lately, `most` how many it can have, and `longest` how many seconds it may take while rows
+    wait.
     """
 
     boxes: Mapping[str, BoxFigures] = field(default_factory=dict)
@@ -78,6 +103,7 @@ class Figures:
     train: float = 0.0
     most: float = math.inf
     longest: float = LONGEST
+    later: LaterFigures | None = None
 
     @property
     def rate(self) -> float:
@@ -95,12 +121,14 @@ class Figures:
             return self.per_row
         boxes = sum(box.cost * box.rate for box in self.boxes.values())
         reading = sum(read.cost * read.rate for read in self.inputs.values())
-        return self.per_row + (boxes + reading) / self.rate
+        handed = 0.0 if self.later is None else self.later.per_row * self.later.rows
+        return self.per_row + (boxes + reading + handed) / self.rate
 
     @property
     def capacity(self) -> float:
         """Rows a second, mixed as they come now, that can be taken for good."""
-        return find_capacity(self.fixed, self.row_cost, self.cores, self.longest, self.most)
+        cores = self.cores - (0.0 if self.later is None else self.later.trips)
+        return find_capacity(self.fixed, self.row_cost, cores, self.longest, self.most)
 
 
 def longest_batch(zone: float) -> float:

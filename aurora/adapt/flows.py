@@ -33,19 +33,25 @@ class Flow:
 
 
 def find_flows(
-    network: Network, figures: Figures, ends: Mapping[str, Port], skipping: Collection[str] = ()
+    network: Network,
+    figures: Figures,
+    ends: Mapping[str, Port],
+    skipping: Collection[str] = (),
+    handed: Mapping[str, Collection[str]] | None = None,
 ) -> dict[Place, Flow]:
     """The streams of a network that lead to one of the `ends`, and the arcs of those that several read.
 
     A stream also leads to the boxes that go by its clock; its arcs do not. Rows of the inputs in `skipping` need not
-    even be read where they are left out.
+    even be read where they are left out. Streams that are `handed` over to the part that may wait, and to which boxes
+    there, cost so much more.
     """
     leading: dict[Port, set[str]] = {}
     ways: dict[Port, dict[str, tuple[frozenset[str], float]]] = {}
     for name, port in ends.items():
         leading.setdefault(port, set()).add(name)
     direct = {port: len(names) for port, names in leading.items()}
-    cost: dict[Port, float] = {}
+    handing = 0.0 if figures.later is None else figures.later.per_row
+    cost: dict[Port, float] = {network.find(name, "handed"): handing for name in handed or {}}
     for box in reversed(network.boxes.values()):
         ports = [Port(box.name, name) for name in box.operator.outputs]
         reached = set[str]().union(*(leading.get(port, set()) for port in ports))
@@ -72,8 +78,11 @@ def find_flows(
         found[flow.place] = flow
         port, own = flow.place[0], ways.get(flow.place[0], {})
         if len(own) + direct.get(port, 0) > 1:
+            readers = (handed or {}).get(str(port), ())
             for name, (reached, behind) in own.items():
-                found[port, name] = Flow((port, name), reached, flow.rate, behind, (flow.place,), flow.live)
+                # Where several boxes get it, it is handed over once.
+                whole = behind + (handing if set(readers) == {name} else 0.0)
+                found[port, name] = Flow((port, name), reached, flow.rate, whole, (flow.place,), flow.live)
 
     # What drop boxes leave out is counted as given: these are the rates without them.
     for name, read in figures.inputs.items():
@@ -99,11 +108,16 @@ def find_flows(
     return found
 
 
-def find_row_cost(network: Network, figures: Figures, ends: Mapping[str, Port]) -> float:
+def find_row_cost(
+    network: Network,
+    figures: Figures,
+    ends: Mapping[str, Port],
+    handed: Mapping[str, Collection[str]] | None = None,
+) -> float:
     """The seconds of one core that a row, mixed as they come now, costs on its whole way if none is left out."""
     if not figures.rate:
         return figures.per_row
-    flows = find_flows(network, figures, ends)
+    flows = find_flows(network, figures, ends, handed=handed)
     total = 0.0
     for name, read in figures.inputs.items():
         flow = flows.get((Port(name), ""))

@@ -71,9 +71,8 @@ def find_load(figures: Figures, row_cost: float, zone: float, under_way: float =
     longest = find_longest(_limit(zone))
     # A batch that took longer than it may has let come what another one must work off.
     waiting += arriving * max(under_way - longest, 0.0)
-    can, all_of_it = (
-        max(share * figures.cores - figures.fixed / longest, 0.1 * figures.cores) for share in (HEADROOM, 1.0)
-    )
+    trips = figures.fixed / longest + (0.0 if figures.later is None else figures.later.trips)
+    can, all_of_it = (max(share * figures.cores - trips, 0.1 * figures.cores) for share in (HEADROOM, 1.0))
     others = sum(read.rate for read in figures.inputs.values() if not read.live)
     rows = arriving + waiting / (DRAIN * longest) + others
     return Load(

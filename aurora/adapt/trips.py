@@ -42,7 +42,7 @@ class TripCost:
     growing: float = 1.0
 
 
-def fit_trips(trips: Sequence[Trip], cores: int) -> TripCost:
+def fit_trips(trips: Sequence[Trip], cores: float) -> TripCost:
     """The line through most of the batches (the median of the slopes of all pairs, long ones first).
 
     Where batches are few, short or alike, no line can be seen: then a batch costs what an empty one does at most, and

@@ -87,7 +87,7 @@ def capacity(
         print(json.dumps({**_describe(found, figures), "two_parts": in_parts}))
     else:
         _show(found, figures)
-        if in_parts:
+        if in_parts and figures.later is None:
             print(
                 "a run with a home has two parts, and what the second one costs in addition is not counted: "
                 "--no-deferring runs them as one"

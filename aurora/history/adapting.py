@@ -42,6 +42,7 @@ class Adapting:
         self._later = set() if split is None else set(split.later.boxes)
         # The streams that come into the later part, with the names of its inputs, and who reads them.
         arcs = {} if split is None else split.arcs
+        self._handed = {} if split is None else split.handed
         self._arcs = {point.name.removeprefix(ARC): name for name, point in arcs.items()}
         self._readers = {
             stream: {box.name for box in network.boxes.values() if stream in map(str, box.inputs)}
@@ -73,6 +74,7 @@ class Adapting:
         if self.shedder is not None:
             self.shedder.inputs, self.shedder.skipping = main.sheddable, main.skipping
             self.shedder.later = self._later
+            self.shedder.handed = self._handed
         resumed = (lambda: None) if self.shedder is None else self.shedder.resume
         self._parts = Parts(main, deferred, self.turns, resumed, self.catalog.take_ages)
         return self._parts
@@ -141,8 +143,7 @@ class Adapting:
 
     def _in_front(self, drop: Drop) -> Drop | None:
         """The drop box on the arc by which all of its stream is handed over to the later part; None if it has none."""
-        readers = self._readers.get(drop.stream, set()) & self._later
-        if drop.stream not in self._arcs or (drop.box and readers != {drop.box}):
+        if drop.stream not in self._handed or (drop.box and self._handed[drop.stream] != {drop.box}):
             return None
         return replace(drop, box=f"{ARC}{drop.stream}", of=drop.place)
 

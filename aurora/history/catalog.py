@@ -48,7 +48,9 @@ class Catalog:
         self.cores, self.most = 1, math.inf
         self.live: Collection[str] = ()
         self.averages = Averages() if home is None or fresh else read_averages(home)
-        self._later = Averages()
+        # Of the part that may wait, and when the seconds of its run began.
+        self._later = Averages() if home is None or fresh else read_later(home)
+        self._later_began = clock()
         known = {} if home is None or fresh else _read_learnt(home)
         # What the last run had learnt: orders of boxes, and for outputs how often each of their values comes.
         self.known_orders: Rewrites = known.get("orders", ())
@@ -73,9 +75,12 @@ class Catalog:
 
     def figures(self, latency: Mapping[str, tuple[float, float]] | None = None) -> Figures:
         """As they are now; the latency of the outputs is measured by the run."""
-        found = self.averages.figures(self.cores, self._clock() - self._began, self.live, latency)
-        boxes = {**found.boxes, **self._later.figures(self.cores).boxes}
-        return replace(found, boxes=boxes, most=self.most, longest=self._longest)
+        now, later_now = self._clock() - self._began, self._clock() - self._later_began
+        busy, later_busy = self.averages.find_busy(now), self._later.find_busy(later_now)
+        found = self.averages.figures(self.cores, now, self.live, latency, later_busy)
+        boxes = {**found.boxes, **self._later.figures(self.cores, others=busy).boxes}
+        later = self._later.as_later(self.cores, later_now, busy)
+        return replace(found, boxes=boxes, most=self.most, longest=self._longest, later=later)
 
     def take(self, report: BatchReport) -> None:
         self._began = self._clock() - report.seconds
@@ -87,6 +92,7 @@ class Catalog:
 
     def take_later(self, report: BatchReport) -> None:
         """A batch of the part that may wait; what it reads is not the network's input."""
+        self._later_began = self._clock() - report.seconds
         self._later = self._later.add(report)
         self._orders["later"] = report.controls.rewrites
         self._look(report, Figures())
@@ -128,13 +134,22 @@ class Catalog:
                 both = replace(self.averages, boxes={**self.averages.boxes, **self._later.boxes})
                 orders = [order for orders in [*self._orders.values()] for order in orders]
                 learnt = {"orders": orders, "values": dict(self.values())}
-                noted = {**both.to_json(), "cores": self.cores, "most": most, **learnt}
+                later = {} if not self._later.trips else {"later": self._later.to_json()}
+                noted = {**both.to_json(), "cores": self.cores, "most": most, **learnt, **later}
                 replace_text(self._home.catalog, json.dumps(noted))
 
 
 def read_averages(home: Home) -> Averages:
     """What the last run of a home knew; nothing where that cannot be read."""
     return _read(home)[0]
+
+
+def read_later(home: Home) -> Averages:
+    """The same of the part that may wait."""
+    try:
+        return Averages.from_json(json.loads(home.catalog.read_text())["later"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Averages()
 
 
 def read_figures(home: Home) -> Figures:
@@ -145,7 +160,11 @@ def read_figures(home: Home) -> Figures:
         raise AuroraError(
             f"{home.folder} has no figures yet: let the network run for some batches, or give --sample NAME=csv:PATH"
         )
-    return replace(averages.figures(noted["cores"]), most=noted["most"] or math.inf)
+    cores, later = noted["cores"], read_later(home)
+    found = averages.figures(cores, others=later.find_busy())
+    return replace(
+        found, most=noted["most"] or math.inf, later=later.as_later(cores, others=averages.find_busy())
+    )
 
 
 def _read(home: Home) -> tuple[Averages, dict[str, Any]]:

@@ -54,8 +54,9 @@ class Shedder:
         # The inputs from which load can be shed, once that is known.
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
-        # The boxes of the part that may wait: other batches carry them out.
+        # The boxes of the part that may wait, which other batches carry out, and the streams handed over to it.
         self.later: Collection[str] = ()
+        self.handed: Mapping[str, Collection[str]] = {}
         self.shedding = Shedding()
         self._last: BatchReport | None = None
         # How many times as long as planned the last batches took, and what plans save a row, in seconds of one core.
@@ -156,7 +157,7 @@ class Shedder:
         """
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
-        cost = find_row_cost(self._network, figures, self._ends)
+        cost = find_row_cost(self._network, figures, self._ends, self.handed)
         urgent = self._find_urgent_cost(figures) if self.later else cost
         under_way = 0.0
         if report is not None:
@@ -180,7 +181,7 @@ class Shedder:
             self._resumed = not (on or over)
         found = Shedding()
         if on:
-            flows = find_flows(self._network, figures, self._ends, self.skipping)
+            flows = find_flows(self._network, figures, self._ends, self.skipping, self.handed)
             # What is not tried any more may be otherwise by now.
             self._reaches = {
                 place: share for place, share in self._reaches.items() if place in self.shedding.chosen

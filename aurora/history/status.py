@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from aurora.adapt.deferral import ARC
-from aurora.adapt.figures import BoxFigures, Figures
+from aurora.adapt.figures import BoxFigures, Figures, LaterFigures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
 from aurora.engine.totals import Totals
@@ -122,12 +122,24 @@ def add_figures(told: dict[str, Any], figures: Figures, troubles: list[str]) -> 
         "overhead": {
             "batch_ms": round(figures.fixed * 1000, 1) if measured else None,
             "row_us": _micro(figures.per_row) if measured else None,
+            **_overhead_of_later(figures.later),
         },
         "cores": figures.cores,
         "capacity": round(figures.capacity)
         if figures.train >= FEW and figures.rate * figures.row_cost > 0
         else None,
         "troubles": troubles,
+    }
+
+
+def _overhead_of_later(later: LaterFigures | None) -> dict[str, Any]:
+    """What belongs to no box in the part that may wait, in a network that has one."""
+    if later is None:
+        return {}
+    return {
+        "later_batch_ms": round(later.fixed * 1000, 1),
+        "later_row_us": _micro(later.per_row),
+        "later_rows": round(later.rows, 1),
     }
 
 

@@ -156,3 +156,31 @@ def test_a_short_sample_predicts_what_a_long_one_does() -> None:
     assert capacities[0] == pytest.approx(capacities[1], rel=0.05)
     # Four microseconds of two cores, less the trips of batches of four seconds.
     assert capacities[0] == pytest.approx((2 - 0.65 / 4) / 4e-6, rel=0.05)
+
+
+def test_what_two_parts_that_share_the_cores_cost_together_is_what_there_is() -> None:
+    """Both are always at work, with batches of one second: each has one of the two cores."""
+    averages = Averages()
+    for number in range(20):
+        averages = averages.add(batch(number, number + 1.0, 50_000 + 10_000 * (number % 3), took=1.0))
+    assert averages.find_busy() == pytest.approx(1.0)
+    assert averages.find_busy(now=20.0 + 60.0) < 0.1
+    alone, shared = averages.figures(2), averages.figures(2, others=1.0)
+    assert alone.seconds(60_000) == pytest.approx(1.0, rel=0.05)
+    assert shared.seconds(60_000) == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_part_that_may_wait_has_batches_and_rows_of_its_own() -> None:
+    averages = Averages()
+    assert averages.as_later(2) is None
+    for number in range(20):
+        rows = 10_000 * (1 + number % 5)
+        before = 10_000 * (1 + (number - 1) % 5)
+        averages = averages.add(batch(number, 2.0 * number + 2.0, rows, took=0.4 + before * 5e-6))
+    found = averages.as_later(2)
+    assert found is not None and found.batches == pytest.approx(0.5, rel=0.01)
+    # Of 10 microseconds of one core the box has 2; reading counts as handing over.
+    assert found.fixed == pytest.approx(0.8) and found.per_row == pytest.approx(8e-6)
+    assert found.rows == pytest.approx(averages.figures(2).rate) and found.trips == pytest.approx(
+        0.4, rel=0.01
+    )

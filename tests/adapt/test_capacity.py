@@ -7,7 +7,7 @@ import pytest
 
 from aurora import AuroraError, Network
 from aurora.adapt.capacity import find_rates, plan_capacity
-from aurora.adapt.figures import LONGEST, BoxFigures, Figures, InputFigures
+from aurora.adapt.figures import LONGEST, BoxFigures, Figures, InputFigures, LaterFigures
 from aurora.network.network import Port
 from aurora.network.qos import Graph, Qos
 
@@ -133,3 +133,21 @@ def test_faults(rates: dict[str, float], told: str) -> None:
 def test_without_figures_there_is_no_answer() -> None:
     with pytest.raises(AuroraError, match="nothing was measured"):
         plan_capacity(network(), Figures(), RATES, 2, 1.0)
+
+
+def test_a_part_that_may_wait_needs_cores_for_its_batches_and_for_what_is_handed_over() -> None:
+    parted = network()
+    for name, zone in {"far": 60.0, "near": 10.0}.items():
+        qos = Qos(latency=Graph(((0.0, 1.0), (zone, 1.0), (2 * zone, 0.0))))
+        parted.outputs[name] = replace(parted.outputs[name], qos=qos)
+    figures = replace(FIGURES, later=LaterFigures(0.5, 4e-6, 0.2, 300.0))
+    alone = plan_capacity(parted, FIGURES, RATES, cores=2, headroom=0.8)
+    found = plan_capacity(parted, figures, RATES, cores=2, headroom=0.8)
+    needs = {need.part: need for need in found.needs}
+    # `more` alone may wait, and gets a quarter of r.
+    assert needs["each row for later"].rate == 25_000 and needs["each row for later"].cores == pytest.approx(
+        0.1
+    )
+    assert needs["each batch for later"].cores == pytest.approx(0.1)
+    assert found.needed == pytest.approx(alone.needed + 0.2)
+    assert found.scale == pytest.approx((1.6 - 0.2 - 0.1) / (NEEDED - 0.2 + 0.1))

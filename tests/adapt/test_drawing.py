@@ -1,8 +1,10 @@
 """A network as `aurora explain --home` draws it."""
 
+from dataclasses import replace
+
 from aurora import Network
 from aurora.adapt.drawing import describe_arcs, draw_figures
-from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures, LaterFigures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.controls import Controls
 from aurora.engine.drops import Drop
@@ -47,6 +49,11 @@ def test_a_network_with_its_figures() -> None:
         describe_arcs(network), add_figures(told, figures, ["input r falls behind: 3 rows waiting"])
     )
     assert drawn + "\n" == DRAWN
+    parted = replace(figures, later=LaterFigures(0.5, 4e-6, 0.2, 250.0))
+    drawn = draw_figures(describe_arcs(network), add_figures(told, parted, []))
+    assert (
+        "in the part that may wait: 4 us for each row handed over to it, 14% of the work, and 0.25 s" in drawn
+    )
 
 
 def test_what_waits_at_arcs_stands_at_the_box_that_it_waits_for() -> None:

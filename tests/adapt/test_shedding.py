@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from aurora import from_text
-from aurora.adapt.figures import BoxFigures, Figures, InputFigures
+from aurora.adapt.figures import BoxFigures, Figures, InputFigures, LaterFigures
 from aurora.adapt.flows import find_behind, find_flows, find_row_cost, find_topmost
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Cut, find_cuts, plan_shedding
@@ -61,6 +61,21 @@ def test_what_a_tuple_costs_from_each_stream_on() -> None:
     assert flows[Port("reports"), ""].cost == pytest.approx(1e-6 + 1e-6 + 0.5 * 8e-6 + 0.5 * 8e-6)
     assert flows[Port("heavy", "1"), ""].rate == pytest.approx(5e4)
     assert flows[Port("reports"), ""].ends == {"worthy", "cheap"} and flows[Port("light", "1"), ""].live
+
+
+def test_what_is_handed_over_costs_more() -> None:
+    network = make_network()
+    parted = replace(FIGURES, later=LaterFigures(0.5, 3e-6, 0.2, 5e4))
+    flows = find_flows(network, parted, ends(network), handed={"split.rest": ["light"]})
+    assert flows[Port("split", "rest"), ""].cost == pytest.approx(11e-6)
+    assert flows[Port("split", "1"), ""].cost == pytest.approx(8e-6)
+    cost = find_row_cost(network, parted, ends(network), {"split.rest": ["light"]})
+    assert cost == pytest.approx(FIGURES.row_cost + 1.5e-6) == pytest.approx(parted.row_cost)
+    # On an arc of a stream that others read, too.
+    shared = make_network(TEXT.replace("from: split.rest}", "from: split.1}"))
+    flows = find_flows(shared, parted, ends(shared), handed={"split.1": ["light"]})
+    assert flows[Port("split", "1"), "light"].cost == pytest.approx(11e-6)
+    assert flows[Port("split", "1"), "heavy"].cost == pytest.approx(8e-6)
 
 
 def test_drop_boxes_stand_as_far_upstream_as_they_can() -> None:

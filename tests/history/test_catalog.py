@@ -108,7 +108,9 @@ def test_the_part_that_may_wait_counts_as_well(home: Home) -> None:
     catalog.live = ["r"]
     for number in range(5):
         catalog.take(batch(number, number + 1.0, 1000))
-        work = Work({"late": BoxWork(500, {"1": 100}, 0.001)}, {"arc": InputWork(500, 0.0, 10**9)})
+        rows = 500 * (1 + number)
+        boxes = {"late": BoxWork(rows, {"1": rows // 5}, 0.001)}
+        work = Work(boxes, {"arc": InputWork(rows, 0.0, 10**9)}, 0.5 + 1e-5 * 500 * number)
         delays = {"far": Delays(100, (4200,))}
         catalog.take_later(
             BatchReport(number, {"far": 100}, 0, 0, {}, {}, number + 1.0, False, delays=delays, work=work)
@@ -117,6 +119,15 @@ def test_the_part_that_may_wait_counts_as_well(home: Home) -> None:
     assert catalog.troubles == ["output far is outside its good zone: p99 4.2 s > 2 s"]
     catalog.save()
     assert read_figures(home).boxes["late"].selectivity == pytest.approx({"1": 0.2})
+    told, noted = catalog.figures().later, read_figures(home).later
+    assert told is not None and noted is not None
+    assert (
+        told.fixed == pytest.approx(noted.fixed)
+        and told.per_row == pytest.approx(noted.per_row)
+        and told.fixed > 0
+    )
+    again = Catalog(home, GRAPHS, clock=Clock()).figures().later
+    assert again is not None and again.fixed == pytest.approx(told.fixed), "the next run begins with it"
 
 
 def test_stored_files_are_never_late(caplog: pytest.LogCaptureFixture) -> None:
