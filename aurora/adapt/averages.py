@@ -59,6 +59,8 @@ class Averages:
     # The seconds of the run at the last batch, that batch, and how many this run has made.
     at: float = 0.0
     last: Work | None = None
+    # Whether something was left out of it that would have been work for its part of the network.
+    cut: bool = False
     batches: int = 0
     # How long the newest rows of the last batch had waited when it was made.
     waited: Mapping[str, float] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Averages:
             self._trips(work),
             report.seconds,
             work,
+            not work.shed.keys() <= {drop.of for drop in report.controls.drops},
             self.batches + 1,
             {name: read.waited[0] for name, read in work.inputs.items()},
         )
@@ -115,7 +118,7 @@ class Averages:
         """With the batch before this one, of which it is known by now how long it took."""
         last = self.last
         # Rows of which some were shed cost less: they say nothing of what a row costs.
-        if work.before is None or last is None or self.batches <= WARM or not last.rows or last.shed:
+        if work.before is None or last is None or self.batches <= WARM or not last.rows or self.cut:
             return self.trips
         return (*self.trips, Trip(last.rows, work.before, last.seconds))[-TRIPS:]
 

@@ -73,7 +73,6 @@ class Adapting:
         self.catalog.most = self._longest * self._inputs
         if self.shedder is not None:
             self.shedder.inputs, self.shedder.skipping = main.sheddable, main.skipping
-            self.shedder.later = self._later
             self.shedder.handed = self._handed
         resumed = (lambda: None) if self.shedder is None else self.shedder.resume
         self._parts = Parts(main, deferred, self.turns, resumed, self.catalog.take_ages)
@@ -90,7 +89,10 @@ class Adapting:
                 self.shedder.take(report)
                 if self._parts is not None and self.shedder.inputs:
                     late, waited = find_late(report, self._urgent), self._parts.waited()
-                    self._obey(self.shedder.decide(self.figures(), late, waited, report), waited)
+                    # Of two parts that share the cores, how long a batch of one took says nothing of all.
+                    whole = report if self._parts.deferred is None else None
+                    found = self.shedder.decide(self.figures(), late, waited, whole, report.seconds)
+                    self._obey(found, waited)
             if watch is not None:
                 watch(report)
 

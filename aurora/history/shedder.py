@@ -25,6 +25,12 @@ __all__ = ["Shedder"]
 
 # So many batches warm up, so many in a row must be too much, and by so much a share changes before it is told again.
 WARM, IN_A_ROW, NOTABLE = 5, 2, 0.25
+# Where more comes than this share of all that can be done, half of what was shed comes back in so many seconds. After
+# each overload that finds less than half of it still left out, that takes so many times as long, up to the seconds of
+# calm after which this is forgotten.
+NEAR, RELEASE, LONGER, CALM = 0.5, 10.0, 3.0, 120.0
+# Seconds of one core that are not worth a drop box.
+LITTLE = 0.01
 # So many plans are remembered, and this is how far they may be wrong.
 PLANS, STRAIN = 5, 3.0
 # What a drop box really does is known from so many tuples, if it was to leave out at least this share by value.
@@ -54,8 +60,7 @@ class Shedder:
         # The inputs from which load can be shed, once that is known.
         self.inputs: Collection[str] = ()
         self.skipping: Collection[str] = ()
-        # The boxes of the part that may wait, which other batches carry out, and the streams handed over to it.
-        self.later: Collection[str] = ()
+        # The streams that are handed over to the part that may wait, and to which of its boxes.
         self.handed: Mapping[str, Collection[str]] = {}
         self.shedding = Shedding()
         self._last: BatchReport | None = None
@@ -69,8 +74,13 @@ class Shedder:
         self._pressed = self._batches = 0
         # Whether what came while the run stood still, or was not there, is not worked off yet.
         self._resumed = True
-        # The largest share that was told last, and when, in batches.
+        # The largest share that was told last.
         self._told = 0.0
+        # The seconds of one core that were to be saved last, and when that was.
+        self._excess, self._decided = 0.0, 0.0
+        # The most that was to be saved since an overload began, the time in which half of it comes back, and when
+        # something was shed last.
+        self._peak, self._release, self._last_shed = 0.0, RELEASE, 0.0
 
     @property
     def needed(self) -> bool:
@@ -148,9 +158,14 @@ class Shedder:
         self._resumed = True
 
     def decide(
-        self, figures: Figures, late: float, waited: float = 0.0, report: BatchReport | None = None
+        self,
+        figures: Figures,
+        late: float,
+        waited: float = 0.0,
+        report: BatchReport | None = None,
+        now: float | None = None,
     ) -> Shedding:
-        """What is shed from now on, after the batch of a `report`.
+        """What is shed from `now` on, in seconds of the run, after the batch of a `report`.
 
         `late` is what the slowest rows have used up of the good zone of their outputs, 1 for all of it; `waited` the
         same of those that wait between the parts of the network.
@@ -158,14 +173,11 @@ class Shedder:
         reads = {name: replace(read, live=name in self.inputs) for name, read in figures.inputs.items()}
         figures = replace(figures, inputs=reads)
         cost = find_row_cost(self._network, figures, self._ends, self.handed)
-        urgent = self._find_urgent_cost(figures) if self.later else cost
         under_way = 0.0
         if report is not None:
-            # Of two parts that share the cores, the time of one says little of what has come meanwhile.
-            under_way = 0.0 if self.later else report.work.before or 0.0
-            self._compare(figures, urgent, report)
-        strained = self.strain * urgent + cost - urgent
-        load = find_load(figures, strained, self._zone, under_way)
+            under_way = report.work.before or 0.0
+            self._compare(figures, cost, report)
+        load = find_load(figures, cost * self.strain, self._zone, under_way)
         self._batches += 1
         pressed = is_pressed(load, self._zone, late) or (waited > 1 and load.excess > 0)
         self._pressed = self._pressed + 1 if pressed else 0
@@ -179,55 +191,54 @@ class Shedder:
         if self._resumed:
             on = on and load.share > 1
             self._resumed = not (on or over)
+        passed = 1.0 if now is None else max(now - self._decided, 0.0)
+        self._decided += passed
+        excess = max(load.excess, 0.0) * figures.rate / self.strain if on else 0.0
+        self._hold_on(excess, passed, load.share > NEAR, LITTLE * figures.cores)
         found = Shedding()
-        if on:
+        if on or self._excess:
             flows = find_flows(self._network, figures, self._ends, self.skipping, self.handed)
             # What is not tried any more may be otherwise by now.
             self._reaches = {
                 place: share for place, share in self._reaches.items() if place in self.shedding.chosen
             }
             cuts = find_cuts(self._network, flows, self._graphs, self._histograms, self._reaches)
-            excess = max(load.excess, 0.0) * figures.rate * (cost / strained if strained else 1.0)
-            found = plan_shedding(cuts, self._graphs, excess)
+            found = plan_shedding(cuts, self._graphs, self._excess)
+            found = replace(found, shortfall=min(found.shortfall, max(excess - found.relief, 0.0)))
         self._plans.append((found, found.relief / figures.rate if figures.rate else 0.0))
         self._tell(found)
         self.shedding = found
         return found
 
+    def _hold_on(self, excess: float, passed: float, near: bool, little: float) -> None:
+        """What was shed comes back bit by bit while there is little to spare: otherwise the next burst, say of windows
+        that close every minute, finds a network that can do just what comes as a rule."""
+        left = self._excess * 0.5 ** (passed / self._release) if near else 0.0
+        if excess > max(left, little) and 0 < self._peak > 2 * left:
+            self._release, self._peak = min(self._release * LONGER, CALM), 0.0
+        self._excess = max(excess, left if left > little else 0.0)
+        self._peak = max(self._peak, excess)
+        if self._excess:
+            self._last_shed = self._decided
+        elif self._decided - self._last_shed > CALM:
+            self._release, self._peak = RELEASE, 0.0
+
     @property
     def strain(self) -> float:
         """How many times as long batches took lately as they were planned to."""
-        found = min(max(median(self._strain), 1 / STRAIN), STRAIN) if self._strain else 1.0
-        # Of two parts that share the cores, the time of one tells half.
-        return (1 + found) / 2 if self.later else found
-
-    def _find_urgent_cost(self, figures: Figures) -> float:
-        """What a row costs in the part that cannot wait."""
-        boxes = {
-            name: replace(box, cost=0.0) if name in self.later else box for name, box in figures.boxes.items()
-        }
-        return find_row_cost(self._network, replace(figures, boxes=boxes), self._ends)
+        return min(max(median(self._strain), 1 / STRAIN), STRAIN) if self._strain else 1.0
 
     def _compare(self, figures: Figures, cost: float, report: BatchReport) -> None:
         """How long the batch before this one took, which is known by now, with how long it was planned to take: what is
-        shed is planned by the figures of batches of which nothing was.
-
-        In a network of two parts it is a batch of the urgent one, which what is not handed over saves nothing.
-        """
+        shed is planned by the figures of batches of which nothing was."""
         last, self._last = self._last, report
         if last is None or report.work.before is None:
             return
         if not last.work.shed:
             self._strain.clear()
             return
-        drops = last.controls.drops
-        if not self.later:
-            saved = next((saved for plan, saved in reversed(self._plans) if plan.drops == drops), cost)
-        elif all(drop.of for drop in drops):
-            saved = 0.0
-        else:
-            return
-        planned = figures.fixed + last.work.rows * max(cost - saved, 0.0)
+        plans = (saved for plan, saved in reversed(self._plans) if plan.drops == last.controls.drops)
+        planned = figures.fixed + last.work.rows * max(cost - next(plans, cost), 0.0)
         if planned > figures.fixed:
             self._strain.append(report.work.before * figures.cores / planned)
 

@@ -148,7 +148,7 @@ def run_course(
         catalog.take(report)
         shedder.take(report)
         drops = shedder.decide(
-            catalog.figures(), find_late(report, find_graphs(network)), report=report
+            catalog.figures(), find_late(report, find_graphs(network)), report=report, now=clock[0]
         ).drops
         course.patient.append(shedder.shedding.shortfall > 0)
         took = round(1000 * before)

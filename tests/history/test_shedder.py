@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -226,20 +227,34 @@ def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str, ahead: boo
     assert overload(shedder, 60_000, 100_000, 10_000).chosen == first.chosen
 
 
-def test_in_two_parts_half_of_what_batches_show_is_believed() -> None:
-    """What is shed is planned by figures of before; batches that take less time than these say leave more to come."""
-    found = {}
-    for took in (0.5, 1.0, 2.0):
-        shedder = make_shedder(semantic=False)
-        shedder.later = {"score"}
+def count_shedding(shedder: Shedder, figures: Figures) -> int:
+    """For how many batches, of a second each, something is still shed."""
+    for number in range(400):
+        if not shedder.decide(figures, 0.1).drops:
+            return number
+    return 400
+
+
+def test_what_was_shed_comes_back_bit_by_bit_unless_the_load_is_gone() -> None:
+    near, gone = make_figures(70_000), make_figures(20_000)
+    shedder = make_shedder(semantic=False)
+    most = overload(shedder, 100_000, 200_000, 20_000).relief
+    shares = [shedder.decide(near, 0.1).relief / most for _ in range(30)]
+    assert all(later < sooner for sooner, later in pairwise(shares)) and shares[9] == pytest.approx(
+        0.5, abs=0.05
+    )
+    assert not shedder.decide(gone, 0.1).drops
+
+
+def test_bursts_that_come_again_and_again_find_more_and_more_left_out() -> None:
+    near = make_figures(70_000)
+    shedder = make_shedder(semantic=False)
+    lasted = []
+    for _ in range(4):
         overload(shedder, 100_000, 200_000, 20_000)
-        figures = make_figures(100_000, 200_000, 20_000)
-        # Reading, carrying, and the box before it is handed over.
-        planned = (figures.fixed + 100_000 * 4e-6) / figures.cores
-        for _ in range(6):
-            drops = (Drop("high.rest", 500_000, box="##high.rest", of="high.rest"),)
-            work = Work({}, {"r": InputWork(100_000, 0.1)}, before=took * planned, shed={"high.rest": 45_000})
-            shedder.decide(figures, 0.1, 0.0, report(work, drops))
-        assert shedder.strain == pytest.approx((1 + took) / 2)
-        found[took] = shedder.shedding.relief
-    assert 0 < found[0.5] < found[1.0] < found[2.0]
+        lasted.append(count_shedding(shedder, near))
+    assert 20 < lasted[0] < 100 and lasted[1] > 2 * lasted[0] and lasted[2] > 2 * lasted[1]
+    for _ in range(130):
+        shedder.decide(make_figures(20_000), 0.1)
+    overload(shedder, 100_000, 200_000, 20_000)
+    assert count_shedding(shedder, near) == lasted[0], "calm forgets it"
