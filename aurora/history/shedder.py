@@ -28,7 +28,7 @@ WARM, IN_A_ROW, NOTABLE = 5, 2, 0.25
 # Where more comes than this share of all that can be done, half of what was shed comes back in so many seconds. After
 # each overload that finds less than half of it still left out, that takes so many times as long, up to the seconds of
 # calm after which this is forgotten.
-NEAR, RELEASE, LONGER, CALM = 0.5, 10.0, 3.0, 120.0
+NEAR, RELEASE, LONGER, CALM = 0.5, 20.0, 3.0, 120.0
 # Seconds of one core that are not worth a drop box.
 LITTLE = 0.01
 # So many plans are remembered, and this is how far they may be wrong.
@@ -194,7 +194,9 @@ class Shedder:
         passed = 1.0 if now is None else max(now - self._decided, 0.0)
         self._decided += passed
         excess = max(load.excess, 0.0) * figures.rate / self.strain if on else 0.0
-        self._hold_on(excess, passed, load.share > NEAR, LITTLE * figures.cores)
+        # What one of two parts would cost if it were handed everything is not known well.
+        near = load.share > NEAR or bool(self.handed)
+        self._hold_on(excess, passed, near, LITTLE * figures.cores)
         found = Shedding()
         if on or self._excess:
             flows = find_flows(self._network, figures, self._ends, self.skipping, self.handed)

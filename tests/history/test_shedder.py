@@ -229,10 +229,10 @@ def test_what_a_drop_box_really_leaves_out_is_planned_with(part: str, ahead: boo
 
 def count_shedding(shedder: Shedder, figures: Figures) -> int:
     """For how many batches, of a second each, something is still shed."""
-    for number in range(400):
+    for number in range(5000):
         if not shedder.decide(figures, 0.1).drops:
             return number
-    return 400
+    return 5000
 
 
 def test_what_was_shed_comes_back_bit_by_bit_unless_the_load_is_gone() -> None:
@@ -240,9 +240,8 @@ def test_what_was_shed_comes_back_bit_by_bit_unless_the_load_is_gone() -> None:
     shedder = make_shedder(semantic=False)
     most = overload(shedder, 100_000, 200_000, 20_000).relief
     shares = [shedder.decide(near, 0.1).relief / most for _ in range(30)]
-    assert all(later < sooner for sooner, later in pairwise(shares)) and shares[9] == pytest.approx(
-        0.5, abs=0.05
-    )
+    assert all(later < sooner for sooner, later in pairwise(shares))
+    assert shares[19] == pytest.approx(0.5, abs=0.05)
     assert not shedder.decide(gone, 0.1).drops
 
 
@@ -253,7 +252,8 @@ def test_bursts_that_come_again_and_again_find_more_and_more_left_out() -> None:
     for _ in range(4):
         overload(shedder, 100_000, 200_000, 20_000)
         lasted.append(count_shedding(shedder, near))
-    assert 20 < lasted[0] < 100 and lasted[1] > 2 * lasted[0] and lasted[2] > 2 * lasted[1]
+    assert 20 < lasted[0] < 200 and lasted[1] > 2 * lasted[0] and lasted[2] > 1.5 * lasted[1]
+    assert lasted[3] == lasted[2], "but not for ever"
     for _ in range(130):
         shedder.decide(make_figures(20_000), 0.1)
     overload(shedder, 100_000, 200_000, 20_000)
