@@ -31,6 +31,7 @@ from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
 from aurora.engine.spark.collecting import collect_rows
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
+from aurora.engine.spark.local_files import keep_folder
 from aurora.engine.spark.master import check_master, has_workers
 from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
@@ -373,8 +374,11 @@ class SparkRun:
         )
         with worker_priority(self._spark, self._yields):
             trains = train_query(self._spark, self._bound.job, admission)
+        checkpoint = self._bound.checkpoint
+        if not checkpoint.temporary:
+            keep_folder(self._spark, checkpoint.spark)
         writer = trains.writeStream.foreachBatch(self._take).option(
-            "checkpointLocation", str(self._bound.checkpoint.spark)
+            "checkpointLocation", str(checkpoint.spark)
         )
         # The query takes the pool over from the thread that starts it, which may be the user's.
         context, pool = self._spark.sparkContext, "spark.scheduler.pool"

@@ -365,12 +365,17 @@ def test_partitions_that_cannot_be(desk: Path, found: str, batch: int) -> None:
         bind(Settings(partitions=int(found)))
 
 
+# What a kill or a power cut has left of a file: nothing, a part, or blocks of the disk that were never written.
+TORN = {"!": "", "?": 'v1\n{"id":', "~": "\0" * 20}
+
+
 def spark_folder(folder: Path, offsets: str, commits: str) -> Path:
-    """The logs with the given files; a name that ends in ! is an empty file."""
+    """The logs with the given files; a name that ends in !, ? or ~ is that of a torn one."""
     for log, names in (("offsets", offsets), ("commits", commits)):
         (folder / log).mkdir(parents=True)
         for name in names.split():
-            (folder / log / name.rstrip("!")).write_text("" if name.endswith("!") else "v1")
+            (folder / log / name.rstrip("!?~")).write_text(TORN.get(name[-1], "v1\n{}"))
+    (folder / "metadata").write_text("{}")
     return folder
 
 
@@ -384,6 +389,8 @@ def spark_folder(folder: Path, offsets: str, commits: str) -> Path:
         (0, "0", "0", {"offsets/0", "commits/0"}),
         (0, "0 1", "0", {"offsets/0", "offsets/1", "commits/0"}),
         (5, "4 5 6! .6.abc.tmp", "4 5! .5.abc.tmp", {"offsets/4", "offsets/5", "commits/4"}),
+        (5, "4 5 6?", "4 5~", {"offsets/4", "offsets/5", "commits/4"}),
+        (5, "3~ 4 5 6~", "3! 4 5", {"offsets/3", "offsets/4", "offsets/5", "commits/4", "commits/5"}),
     ],
 )
 def test_leftovers_of_spark_are_mended(
@@ -391,7 +398,7 @@ def test_leftovers_of_spark_are_mended(
 ) -> None:
     folder = spark_folder(tmp_path / "spark", offsets, commits)
     settle_spark(folder, batch)
-    assert (set(files(folder)) if folder.exists() else None) == left
+    assert (set(files(folder)) - {"metadata"} if folder.exists() else None) == left
 
 
 @pytest.mark.parametrize(
@@ -403,6 +410,10 @@ def test_leftovers_of_spark_are_mended(
         (3, "4 5", "4", "is at batch 4, but only batch 3 was written"),
         (3, "1 2", "1 2", "has not reached batch 3, which was already written"),
         (3, "", "", "has not reached batch 3, which was already written"),
+        (3, "2 3!", "2", "/offsets/3 is missing or damaged"),
+        (3, "2 3~", "2 3", "/offsets/3 is missing or damaged"),
+        (3, "2? 3", "2", "/offsets/2 is missing or damaged"),
+        (3, "3", "2", "/offsets/2 is missing or damaged"),
     ],
 )
 def test_what_would_lose_rows_is_refused(
@@ -410,9 +421,46 @@ def test_what_would_lose_rows_is_refused(
 ) -> None:
     folder = spark_folder(tmp_path / "spark", offsets, commits)
     before = files(folder)
-    with pytest.raises(AuroraError, match=rf"cannot be continued: .*spark {told}; restore it, or start over"):
+    with pytest.raises(
+        AuroraError, match=rf"cannot be continued: .*spark ?{told}; restore it, or start over"
+    ):
         settle_spark(folder, batch)
     assert files(folder) == before
+
+
+@pytest.mark.parametrize("metadata", [None, "", "{"])
+def test_a_query_whose_name_is_lost_is_refused(tmp_path: Path, metadata: str | None) -> None:
+    folder = spark_folder(tmp_path / "spark", "2 3", "2 3")
+    if metadata is None:
+        (folder / "metadata").unlink()
+    else:
+        (folder / "metadata").write_text(metadata)
+    with pytest.raises(AuroraError, match="spark/metadata is missing or damaged; restore it, or start over"):
+        settle_spark(folder, 3)
+
+
+def test_state_goes_on_from_what_spark_has_noted_behind_the_batch_before(tmp_path: Path) -> None:
+    folder = spark_folder(tmp_path / "spark", "2 3 4", "2 3!")
+    (folder / "state").mkdir()
+    before = files(folder)
+    with pytest.raises(AuroraError, match="spark/commits/3 is missing or damaged; restore it, or start over"):
+        settle_spark(folder, 3)
+    assert files(folder) == before
+    (folder / "state").rmdir()
+    settle_spark(folder, 3)
+    assert set(files(folder)) == {"metadata", "offsets/2", "offsets/3", "offsets/4", "commits/2"}
+
+
+@pytest.mark.parametrize("content", [b"", bytes(30)])
+def test_a_state_whose_schema_is_lost_is_refused(tmp_path: Path, content: bytes) -> None:
+    folder = spark_folder(tmp_path / "spark", "2 3", "2 3")
+    for name in ("0/1/4_a.changelog", "0/_stateSchema/default/.0_b.crc", "0/_stateSchema/default/0_b"):
+        (folder / "state" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "state" / name).write_bytes(content)
+    with pytest.raises(AuroraError, match="default/0_b is missing or damaged; restore it, or start over"):
+        settle_spark(folder, 3)
+    (folder / "state" / "0/_stateSchema/default/0_b").write_bytes(b"v2")
+    settle_spark(folder, 3)
 
 
 def test_a_note_without_what_spark_knows_is_refused(tmp_path: Path) -> None:

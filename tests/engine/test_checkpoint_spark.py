@@ -1,11 +1,13 @@
 """What a kill leaves of Spark's own notes, and real runs that go on from there."""
 
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from aurora import AuroraError, Settings, TextSink, run
+from aurora import AuroraError, Network, Settings, TextSink, run
 from aurora.engine.binding import Bound
 from aurora.engine.spark_run import SparkRun
 from tests.engine.without_spark import base, files
@@ -93,3 +95,24 @@ def test_a_batch_that_comes_when_the_run_is_stopped_is_left_to_the_next(
     assert refused == [1] and not result.ended and result.totals.batch == 0
     assert run(base(), sources, sinks, Settings(batch=5)).ended
     assert (tmp_path / "far.csv").read_bytes().count(b"\n") == 11
+
+
+def test_state_that_is_damaged_ends_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
+    """As a power cut could leave it where Spark does not wait for the disk."""
+    (tmp_path / "r.csv").write_text(ROWS)
+    network = Network("last")
+    stream = network.input("r", "Sid int, Time int, Pos int")
+    order = {"on": "Time", "slack": 1}
+    network.output("last", stream.aggregate({"Pos": "max(Pos)"}, order=order, size=3, name="last"))
+    settings = Settings(batch=5, partitions=1, checkpoint=str(tmp_path / "kept"))
+    sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"last": f"csv:{tmp_path}/last.csv"}
+    stop = Event()
+    first = run(network, sources, sinks, settings, watch=lambda report: stop.set(), stop=stop)
+    assert not first.ended
+    states = [*(tmp_path / "kept" / "spark" / "state" / "0" / "0").glob("1_*")]
+    assert states
+    for state in states:
+        state.write_bytes(bytes(state.stat().st_size))
+    with pytest.raises(AuroraError, match=r"^the state in the checkpoint cannot be read \([^\n]+; restore "):
+        run(network, sources, sinks, settings)
+    assert run(network, sources, sinks, replace(settings, fresh=True)).ended

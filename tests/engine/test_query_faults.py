@@ -24,6 +24,11 @@ Caused by: java.io.FileNotFoundException: /checkpoint/state/1.delta (No space le
 \tat java.base/java.io.FileInputStream.open0(Native Method)
 Caused by: java.io.EOFException
 """
+LOST = """[STREAM_FAILED] Query terminated with exception: Job aborted
+Caused by: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] The state cannot be loaded.
+Caused by: java.io.IOException: %s
+\tat java.base/java.io.FileInputStream.open0(Native Method)
+"""
 CRASHED = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure: Task 0 failed
 1 times: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting ...
 Caused by: java.io.EOFException
@@ -44,6 +49,12 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
         ("ConnectionResetError: [Errno 104] Connection reset by peer", "ConnectionResetError"),
         (NESTED, "the run failed: KeyError: 'Sid'"),
         (JAVA, "FileNotFoundException: /checkpoint/state/1.delta (No space left on device)"),
+        (
+            LOST % "Stream is corrupted",
+            "the state in the checkpoint cannot be read (IOException: Stream is corrupted); restore the checkpoint, "
+            "or start over with --fresh",
+        ),
+        (LOST % "No space left on device", "the run failed: IOException: No space left on device"),
         (
             CRASHED,
             "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short",

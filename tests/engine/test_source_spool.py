@@ -22,7 +22,7 @@ from aurora.engine.sources.source import Cursor, Portion, Source, forget_before
 from aurora.engine.sources.text.lines import Style
 from aurora.engine.totals import Totals
 from tests.engine.test_sources import drained, rows_of
-from tests.engine.without_spark import base
+from tests.engine.without_spark import base, note_spark
 
 SCHEMA = Schema.parse("g int, v int")
 RESET = struct.pack("ii", 1, 0)
@@ -246,8 +246,7 @@ def test_what_was_read_and_is_gone_is_a_fault(tmp_path: Path, monkeypatch: pytes
         start = bound.admission.sources["r"].begin()
         place = bound.admission.sources["r"].advance(start, 10)
         for log in ("offsets", "commits"):
-            (spark / log).mkdir(parents=True)
-            (spark / log / "0").write_text("v1")
+            note_spark(spark, log, 0)
         Totals(batch=0, places={"r": place}).store(bound.checkpoint.note)
     bind().release()
     os.truncate(spool / f"{0:020}", 8)

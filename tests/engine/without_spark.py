@@ -54,12 +54,17 @@ def batches(bound: Bound) -> list[pa.Table]:
 
 def commit_all(bound: Bound, commits: Commits) -> None:
     """Takes every batch, also those that are done: as Spark does with the last one, they come again."""
-    for log in ("offsets", "commits"):
-        (bound.checkpoint.spark / log).mkdir(parents=True, exist_ok=True)
     for number, wagons in enumerate(batches(bound)):
-        (bound.checkpoint.spark / "offsets" / str(number)).write_text("v1")
+        note_spark(bound.checkpoint.spark, "offsets", number)
         commits.take(number, wagons)
-        (bound.checkpoint.spark / "commits" / str(number)).write_text("v1")
+        note_spark(bound.checkpoint.spark, "commits", number)
+
+
+def note_spark(folder: Path, log: str, number: int) -> None:
+    """What Spark notes of a batch: before it under offsets, behind it under commits."""
+    (folder / log).mkdir(parents=True, exist_ok=True)
+    (folder / "metadata").write_text('{"id":"6d70d950"}')
+    (folder / log / str(number)).write_text("v1\n{}")
 
 
 def run_here(

@@ -32,6 +32,13 @@ KILLED = (
 )
 # What Java says of a pipe or socket whose other end is gone; where no Python spoke, that end was a worker.
 LOST = re.compile(r"\b(?:Connection reset|Broken pipe)\b")
+# What Spark says where files of the state are missing or damaged; and what else may keep it from reading them.
+DAMAGED = re.compile(
+    r"CANNOT_LOAD_STATE_STORE\.(?:UNCATEGORIZED|CANNOT_READ|UNEXPECTED|INVALID)|MISSING_STATE_DIRECTORY"
+)
+BARRED = re.compile(
+    r"No space left|Too many open files|Permission denied|Input/output error|OutOfMemory|Interrupt"
+)
 SILENT = (
     "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short"
 )
@@ -43,7 +50,13 @@ def tell_fault(fault: Any) -> str:
     own = re.findall(r"AuroraError: (.+)", text)
     if own:
         return str(own[-1]).strip()
-    return f"the run failed: {_cause(fault, text)[:LENGTH]}{_more()}"
+    cause = _cause(fault, text)[:LENGTH]
+    if DAMAGED.search(text) and not BARRED.search(text):
+        return (
+            f"the state in the checkpoint cannot be read ({cause}); restore the checkpoint, or start over with "
+            f"--fresh{_more()}"
+        )
+    return f"the run failed: {cause}{_more()}"
 
 
 def java_fault(error: Exception) -> AuroraError:

@@ -1,8 +1,11 @@
 """What a killed run left in Spark's part of a checkpoint: held against the note, and mended or refused."""
 
+import json
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
+from aurora.engine.durable import sync_folder
 from aurora.errors import AuroraError
 
 __all__ = ["has_batches", "settle_spark"]
@@ -34,22 +37,72 @@ def settle_spark(folder: Path, batch: int | None) -> None:
         # Spark refuses to begin where anything lies, and nothing of this was written anywhere.
         shutil.rmtree(folder)
     else:
-        _remove_torn(folder, batch)
-        if max(_numbers(folder / "offsets"), default=-1) < batch:
-            raise _broken(folder, f"has not reached batch {batch}, which was already written")
+        torn = _find_torn(folder, batch)
+        _check_rest(folder, batch, torn)
+        for entry in torn:
+            entry.unlink()
+        # A killed run may have given names that are not on the disk yet, and what is written next relies on them.
+        for place in (folder / "offsets", folder / "commits", folder):
+            if place.is_dir():
+                sync_folder(place)
 
 
-def _remove_torn(folder: Path, batch: int) -> None:
-    """Files that a kill or a full disk cut off while they were written: Spark writes them again."""
-    for log in (folder / "offsets", folder / "commits"):
-        for entry in log.iterdir() if log.is_dir() else []:
-            empty = entry.name.isdigit() and entry.stat().st_size == 0
-            if entry.name.endswith(".tmp") or (empty and (log.name == "commits" or int(entry.name) > batch)):
-                entry.unlink()
+def _find_torn(folder: Path, batch: int) -> set[Path]:
+    """Files that a kill, a full disk or a power cut has cut off, and that Spark writes again."""
+    return {
+        entry
+        for log in (folder / "offsets", folder / "commits")
+        for entry in (log.iterdir() if log.is_dir() else [])
+        if entry.name.endswith(".tmp")
+        or (
+            entry.name.isdigit()
+            and (log.name == "commits" or int(entry.name) > batch)
+            and not _is_whole(entry)
+        )
+    }
 
 
-def _numbers(log: Path) -> list[int]:
-    return [int(entry.name) for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []
+def _check_rest(folder: Path, batch: int, torn: set[Path]) -> None:
+    """Raises a fault where Spark would fail, or go on from another state than that of the batch."""
+    planned = max(_numbers(folder / "offsets", torn), default=-1)
+    if planned < batch:
+        raise _broken(folder, f"has not reached batch {batch}, which was already written")
+    # Spark reads the last one and the one before it.
+    for number in range(max(planned - 1, 0), planned + 1):
+        if not _is_whole(folder / "offsets" / str(number)):
+            raise _broken(folder / "offsets" / str(number), "is missing or damaged")
+    if (folder / "state").is_dir() and max(_numbers(folder / "commits", torn), default=-1) < planned - 1:
+        raise _broken(folder / "commits" / str(planned - 1), "is missing or damaged")
+    if not _parses(_text(folder / "metadata")):
+        raise _broken(folder / "metadata", "is missing or damaged")
+    # What Spark notes of a state when it begins; of the state itself it says that it cannot be read.
+    for entry in folder.glob("state/*/_*/**/*"):
+        if entry.is_file() and not entry.name.startswith(".") and not entry.read_bytes().strip(b"\0"):
+            raise _broken(entry, "is missing or damaged")
+
+
+def _is_whole(entry: Path) -> bool:
+    """Spark writes a version and behind it lines of JSON, or a dash."""
+    version, *lines = _text(entry).split("\n")
+    return version.startswith("v") and bool(lines) and all(line == "-" or _parses(line) for line in lines)
+
+
+def _text(entry: Path) -> str:
+    return entry.read_text(encoding="utf-8", errors="replace") if entry.exists() else ""
+
+
+def _parses(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(log: Path, without: Collection[Path] = ()) -> list[int]:
+    if not log.is_dir():
+        return []
+    return [int(entry.name) for entry in log.iterdir() if entry.name.isdigit() and entry not in without]
 
 
 def _broken(folder: Path, what: str) -> AuroraError:
