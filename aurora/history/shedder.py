@@ -216,7 +216,7 @@ class Shedder:
         """What was shed comes back bit by bit while there is little to spare: otherwise the next burst, say of windows
         that close every minute, finds a network that can do just what comes as a rule."""
         left = self._excess * 0.5 ** (passed / self._release) if near else 0.0
-        if excess > max(left, little) and 0 < self._peak > 2 * left:
+        if excess > max(left, little) and self._peak > 2 * left:
             self._release, self._peak = min(self._release * LONGER, CALM), 0.0
         self._excess = max(excess, left if left > little else 0.0)
         self._peak = max(self._peak, excess)
