@@ -21,6 +21,7 @@ from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs, value_order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import lexical_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values
 from aurora.algebra.windows.causes import find_causes
 from aurora.algebra.windows.due import find_due_keys, note_due_keys
@@ -290,7 +291,7 @@ class Aggregate:
         return self.emit(kept, row, begins, group, window, keys, admitted.groups)
 
     def by_window(self, kept: WindowRows, row: Ints, start: Values) -> tuple[Ints, Values, Ints]:
-        order = np.lexsort((row, start, kept.group[row]))
+        order = lexical_order(kept.group[row], start, row)
         row, start = row[order], start[order]
         begins, _ = find_runs(kept.group[row], start)
         return row, start, begins

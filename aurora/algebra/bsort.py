@@ -16,8 +16,9 @@ from aurora.algebra.ordering.values import least, order_codes, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.slices import call_in_slices
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import first_not_before, stable_order, value_order
+from aurora.algebra.tuples.arrays import first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import LAST, Ints, Train, Values, at_the_end, make_clock_keys
 from aurora.algebra.windows.due import Due
 from aurora.errors import AuroraError

@@ -19,6 +19,7 @@ from aurora.algebra.state.runs import Sweep
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_runs, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values, at_the_end, make_clock_keys
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
 from aurora.algebra.windows.rows import WindowRows
@@ -159,7 +160,7 @@ class Resample:
         stored = turn.state.get("beats")
         parts = [new] if stored is None else [Train.unpack(stored), new]
         beats = Train.concat(parts)
-        order = np.argsort(to_values(beats.rows.column(self.left_order.on)), kind="stable")
+        order = stable_order(to_values(beats.rows.column(self.left_order.on)))
         return beats.take(order), order < len(beats) - len(new)
 
     def _reports(self, reports: Admitted) -> WindowRows:

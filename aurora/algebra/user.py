@@ -18,6 +18,7 @@ from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import find_runs
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import LAST, Train, at_the_end
 from aurora.errors import AuroraError
 
@@ -32,7 +33,7 @@ def caused(train: Train, rows: pa.RecordBatch, cause: npt.NDArray[np.integer]) -
 
     A cause of `len(train)` is the end of the input. Rows of one cause stay in the order given here.
     """
-    order = np.argsort(cause, kind="stable")
+    order = stable_order(cause)
     _, nth_run = find_runs(cause[order])
     starts = np.searchsorted(nth_run, nth_run, side="left")
     nth = np.empty(len(cause), np.int64)

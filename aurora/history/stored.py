@@ -17,6 +17,7 @@ import pyarrow as pa
 from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
@@ -228,7 +229,7 @@ class _Index:
     def flush(self) -> None:
         if sum(map(len, self._hashes)):
             hashes, places = np.concatenate(self._hashes), np.concatenate(self._places)
-            order = np.argsort(hashes, kind="stable")
+            order = stable_order(hashes)
             number = len(self.starts)
             np.save(self._folder / hashes_file(number), hashes[order])
             np.save(self._folder / places_file(number), places[order])

@@ -70,7 +70,7 @@ def test_windows(
 def test_windows_in_many_small_pieces(
     rows: list[Arrival], span: int, size: int, advance: int, grouped: bool, other: bool
 ) -> None:
-    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 3):
+    with small_pieces(), patch.multiple("aurora.algebra.windows.panes", ROWS=3, MANY=4):
         check_windows(rows, span, size, advance, True, grouped, other, False)
 
 
@@ -80,13 +80,13 @@ def small_pieces() -> Any:
 
 @given(KNOWN, STEPS, STEPS, st.booleans())
 def test_windows_that_are_cut_by_key(rows: list[Arrival], size: int, advance: int, other: bool) -> None:
-    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 2):
+    with small_pieces(), patch.multiple("aurora.algebra.windows.panes", ROWS=2, MANY=3):
         check_windows(rows, 1, size, advance, True, True, other, False)
 
 
 def test_windows_that_are_cut_by_key_close_when_only_the_clock_moves() -> None:
     own = [(0, {"g": number % 5, "T": 0, "v": number}) for number in range(20)]
-    with small_pieces(), patch("aurora.algebra.windows.panes.ROWS", 3):
+    with small_pieces(), patch.multiple("aurora.algebra.windows.panes", ROWS=3, MANY=4):
         check_windows([*own, (1, {"g": 0, "T": 9, "v": 0})], 0, 2, 2, True, True, True, False)
 
 

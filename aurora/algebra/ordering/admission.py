@@ -12,7 +12,8 @@ from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.ordering.values import has_room_below, least, shift, to_values
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import stable_order, starts_of, value_order
+from aurora.algebra.tuples.arrays import starts_of, value_order
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values
 
 __all__ = ["Admitted", "Bounds", "admit", "are_in_order", "out_of_order", "read_bounds", "with_order_value"]

@@ -11,6 +11,7 @@ from aurora.algebra.expressions.tree import Call, Field, Node
 from aurora.algebra.ordering.values import shift
 from aurora.algebra.tuples.arrays import encode, expand, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Values
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
@@ -132,7 +133,7 @@ def match_equal(
             columns.append(pa.concat_arrays([one, two]))
         codes = encode(columns)
     code_left, code_right = codes[here], codes[left.num_rows + there]
-    order = np.argsort(code_right, kind="stable")
+    order = stable_order(code_right)
     low = np.searchsorted(code_right[order], code_left, side="left")
     high = np.searchsorted(code_right[order], code_left, side="right")
     place, owner = expand(low, high)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import least, shift, to_values
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values
 
 __all__ = ["Progress", "find_rises", "join_progress", "keep_progress", "stands_before"]
@@ -49,7 +50,7 @@ class Progress:
         """From values in any order: only those that rise above all earlier ones matter."""
         if len(positions) == 0:
             return Progress(before, positions, values)
-        order = np.argsort(positions, kind="stable")
+        order = stable_order(positions)
         positions, values = positions[order], np.maximum(np.maximum.accumulate(values[order]), before)
         # Of one position the largest value, which stands last.
         last = np.append(positions[1:] != positions[:-1], True)

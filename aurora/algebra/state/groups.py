@@ -22,8 +22,9 @@ from aurora.algebra.state.runs import (
     take_lists,
     to_lists,
 )
-from aurora.algebra.tuples.arrays import encode, first_places, same_rows, stable_order
+from aurora.algebra.tuples.arrays import encode, first_places, same_rows
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask
 
 __all__ = ["Groups"]
@@ -51,7 +52,7 @@ class Groups:
     @cached_property
     def _order(self) -> Ints:
         """The groups in the order of their hashes."""
-        return np.argsort(self._hashes)
+        return stable_order(self._hashes)
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -59,7 +60,7 @@ class Groups:
     def _load_everything(self, whole: pa.RecordBatch) -> None:
         """Groups that no row of the turn has touched get the numbers behind those that one has."""
         self._stored = whole
-        order = np.argsort(self._hashes)
+        order = stable_order(self._hashes)
         place = np.empty(len(order), np.int64)
         place[order] = find(whole, self.keys, order, self._hashes[order])
         others = np.ones(whole.num_rows, bool)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.arrays import expand, same_rows
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask
 
 __all__ = [
@@ -154,7 +155,7 @@ def merge_runs(runs: Sequence[pa.RecordBatch], drop_empty: bool) -> pa.RecordBat
     merged = join_entries(runs)
     hashes = hashes_of(merged)
     # The runs are sorted already, which a merging sort makes use of.
-    order = np.argsort(hashes, kind="stable")
+    order = stable_order(hashes)
     newest = _are_newest(merged, hashes, order)
     if drop_empty:
         newest &= ~are_empty(merged)[order]

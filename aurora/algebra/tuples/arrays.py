@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.packing import pack
+from aurora.algebra.tuples.sorting import lexical_order, stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Values
 
 __all__ = [
@@ -18,7 +19,6 @@ __all__ = [
     "first_places",
     "number_rows",
     "same_rows",
-    "stable_order",
     "starts_of",
     "value_order",
 ]
@@ -101,26 +101,14 @@ def _float_bits(column: pa.Array) -> Ints:
     return np.asarray(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
 
 
-def stable_order(groups: Ints) -> Ints:
-    """The permutation that brings groups together and keeps the order inside each."""
-    largest = int(groups.max(initial=0))
-    if largest >= 2**32:
-        return np.argsort(groups, kind="stable")
-    # Numbers of 16 bits are sorted without comparing them: by their lower halves, then by their upper ones.
-    order = np.argsort(groups.astype(np.uint16), kind="stable")
-    if largest < 2**16:
-        return order
-    return np.asarray(order[np.argsort((groups >> 16).astype(np.uint16)[order], kind="stable")])
-
-
 def value_order(groups: Ints, values: Values) -> Ints:
     """The permutation by group, then value, first come first on ties."""
     count = len(groups)
     if count and values.dtype.kind == "i":
         low, high = int(values.min()), int(values.max())
         if high - low < 2**62 // (int(groups.max()) + 1):
-            return np.argsort(groups * np.int64(high - low + 1) + (values - low), kind="stable")
-    return np.lexsort((values, groups))
+            return stable_order(groups * np.int64(high - low + 1) + (values - low))
+    return lexical_order(groups, values)
 
 
 def find_runs(*sorted_columns: Values) -> tuple[Ints, Ints]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.lists import list_lengths
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints
 
 __all__ = ["Entries", "as_lists", "entries_of", "to_maps"]
@@ -62,7 +63,7 @@ def _each_key_once(entries: Entries) -> Entries:
         return entries
     _, last = np.unique(both[::-1], return_index=True)
     last = len(both) - 1 - last
-    order = np.argsort(first, kind="stable")
+    order = stable_order(first)
     kept, values = first[order], last[order]
     lengths = np.bincount(owner[kept], minlength=len(entries.lengths))
     return Entries(lengths, entries.keys.take(pa.array(kept)), entries.items.take(pa.array(values)))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.tuples.packing import pack
+from aurora.algebra.tuples.sorting import lexical_order, stable_order
 
 __all__ = [
     "LAST",
@@ -146,7 +147,7 @@ class Train:
         if packed is not None:
             if (packed[1:] > packed[:-1]).all():
                 return False
-            sorted_places = np.argsort(packed, kind="stable")
+            sorted_places = stable_order(packed)
             ranked = packed[sorted_places]
             if (ranked[1:] != ranked[:-1]).all():
                 order[places] = those[sorted_places]
@@ -294,7 +295,7 @@ def _by_keys(keys: Ints) -> Ints:
     if len(keys) > 1 and same.any():
         places, run = _tied(same)
         those = order[places]
-        order[places] = those[np.lexsort((*keys[:0:-1, those], run))]
+        order[places] = those[lexical_order(run, *keys[1:, those])]
     return order
 
 
@@ -308,7 +309,7 @@ def _by_number(numbers: Ints) -> Ints:
         order = slots[slots >= 0]
         if len(order) == count:
             return order
-    return np.argsort(numbers, kind="stable")
+    return stable_order(numbers)
 
 
 def _tied(same: Mask) -> tuple[Ints, Ints]:

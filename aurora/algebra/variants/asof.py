@@ -15,8 +15,9 @@ from aurora.algebra.ordering.pairs import are_complete, equal_fields, is_equalit
 from aurora.algebra.ordering.progress import Progress
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
-from aurora.algebra.tuples.arrays import stable_order, starts_of
+from aurora.algebra.tuples.arrays import starts_of
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Train
 from aurora.algebra.tuples.types import is_nested
 

@@ -22,6 +22,7 @@ from aurora.algebra.state.groups import Groups
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, first_not_before, value_order
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import lexical_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, make_clock_keys
 from aurora.algebra.tuples.types import type_name
 from aurora.algebra.windows.due import Due
@@ -271,7 +272,7 @@ class Gather:
         )
         left, right = left[fits], right[fits]
         value = to_values(tuples.rows.column(self.right_order.on))
-        order = np.lexsort((*tuples.keys[::-1, right], value[right], left))
+        order = lexical_order(left, value[right], *tuples.keys[:, right])
         left, right = left[order], right[order]
         arguments = self.reducer.arguments(tuples.rows.take(pa.array(right)))
         return waiting.take_in(left, tuples.arrived[right], arguments, self.reducer)

@@ -20,6 +20,7 @@ from aurora.algebra.ordering.values import comparable, least, orderable, to_valu
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Train, Values
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError
@@ -202,7 +203,7 @@ class KeptJoin:
 
 def _match(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """Positions of the pairs of one group."""
-    order = np.argsort(right, kind="stable")
+    order = stable_order(right)
     by_group = right[order]
     low = np.searchsorted(by_group, left, side="left")
     high = np.searchsorted(by_group, left, side="right")

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from aurora.algebra.state.groups import Groups
 from aurora.algebra.tuples.arrays import find_runs
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values
 from aurora.algebra.windows.reducer import Reducer
 
@@ -57,7 +58,7 @@ class Gathered:
         touched = left[starts]
         known = touched[self.count[touched] > 0]
         owner = np.concatenate([known, left])
-        order = np.argsort(owner, kind="stable")
+        order = stable_order(owner)
         runs, _ = find_runs(owner[order])
         index = np.arange(len(self))
         index[touched] = len(self) + np.arange(len(touched))

@@ -5,6 +5,7 @@ end of windows, the panes that they consist of are read and put together.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_starts, number_rows, value_order
 from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.packing import pack
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, Values, make_clock_keys
 
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ __all__ = ["sum_up_panes"]
 
 PANE = "#pane"
 ARRIVED = "#ts"
-# So many rows are put together at once when windows close.
+# So many rows are put together at once when windows close, and summed up at once where there are many.
 ROWS = 1 << 17
+MANY = 1 << 19
 # So many keys of each piece say where to cut.
 SAMPLES = 64
 
@@ -40,11 +43,11 @@ def sum_up_panes(box: "Aggregate", train: Train, turn: Turn) -> Train:
     new = _sum_up_arrivals(box, with_order_value(train, box.order.on, turn), clock, turn)
     log = Log(turn, "panes", PANE)
     end = turn.moment.end
-    closed = Train.empty(box.outputs["1"].arrow(), train.depth + 1)
+    closed = _no_windows(box, train.depth)
     if end or clock.after > clock.before:
         past = None if end else int(clock.after)
         found = [*log.read(past), *([new] if past is None else [new.slice(0, _count_below(new, past))])]
-        closed = Train.concat([closed, *_close(box, found, clock, train.depth, end)]).arrange()
+        closed = _close(box, found, clock, train.depth, end)
         log.forget(lambda pane: end or not _alive(box, np.array([pane]), clock)[0])
     if not end:
         log.append(new.filter(pa.array(_alive(box, _panes(new), clock))))
@@ -54,7 +57,18 @@ def sum_up_panes(box: "Aggregate", train: Train, turn: Turn) -> Train:
 
 
 def _sum_up_arrivals(box: "Aggregate", train: Train, clock: Progress, turn: Turn) -> pa.RecordBatch:
-    """What the tuples that are in order come to: a row for each pane and group, by pane."""
+    """What the tuples that are in order come to: a row for each pane and group, by pane.
+
+    Many tuples, as another box gives when its windows close, are summed up a slice at a time: what lies between two
+    steps is then never large, and the slices come to little.
+    """
+    if len(train) <= MANY:
+        return _sum_up_slice(box, train, clock, turn)
+    slices = [_sum_up_slice(box, train.slice(at, ROWS), clock, turn) for at in range(0, len(train), ROWS)]
+    return _sum_up(box, pa.concat_batches(slices))
+
+
+def _sum_up_slice(box: "Aggregate", train: Train, clock: Progress, turn: Turn) -> pa.RecordBatch:
     value = to_values(train.rows.column(box.order.on))
     chosen = are_in_order(train, value, clock, turn)
     gaps = chosen & box.windows.in_gap(value, np.zeros(len(value), value.dtype))
@@ -73,7 +87,7 @@ def _sum_up(box: "Aggregate", rows: pa.RecordBatch) -> pa.RecordBatch:
     panes, arrived, keys, columns = _take_apart(box, rows)
     number = number_rows([rows.column(PANE), *keys])
     if (number[1:] < number[:-1]).any():
-        order = np.argsort(number, kind="stable")
+        order = stable_order(number)
         number, panes, arrived = number[order], panes[order], arrived[order]
         places = pa.array(order)
         keys, columns = ([each.take(places) for each in some] for some in (keys, columns))
@@ -85,7 +99,7 @@ def _sum_up(box: "Aggregate", rows: pa.RecordBatch) -> pa.RecordBatch:
         keys = [key.take(places) for key in keys]
     whole = _batch(panes, arrived, keys, columns)
     if len(panes) and (panes[1:] < panes[:-1]).any():
-        whole = whole.take(pa.array(np.argsort(panes, kind="stable")))
+        whole = whole.take(pa.array(stable_order(panes)))
     return whole
 
 
@@ -97,37 +111,64 @@ def _join(box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress) ->
 
 def _close(
     box: "Aggregate", parts: Sequence[pa.RecordBatch], clock: Progress, depth: int, end: bool
-) -> Iterator[Train]:
-    """The windows that end between the two values of the clock, or at all, by window and group.
+) -> Train:
+    """The windows that end between the two values of the clock, or at all, in the order of their keys.
 
     The parts are sorted already, which a merging sort makes use of: little is left to do at the moment that all wait
     for.
     """
-    for rows in _in_slices(parts, box.order.group_by):
-        panes, arrived, keys, columns = _take_apart(box, rows)
-        row, window, starts = _find_windows(box, panes, clock, end)
-        if len(row) == 0:
-            continue
-        group = number_rows(keys) if keys else np.zeros(len(panes), np.int64)
-        row, window, begins = _by_window(row, window, group)
-        columns = box.reducer.combine([column.take(pa.array(row)) for column in columns], begins)
-        first, window = pa.array(row[begins]), window[begins]
-        fields = [
-            *(key.take(first) for key in keys),
-            from_values(starts[window], box.order.type(box.input)),
-            *box.reducer.finish(columns, len(begins)),
-        ]
-        made = pa.RecordBatch.from_arrays(fields, schema=box.outputs["1"].arrow())
-        causes = _find_causes(starts, box.windows.size, clock, depth)
-        lines = np.concatenate([causes, order_codes(starts)[None]])
-        yield Train(made, np.minimum.reduceat(arrived.take(row), begins), lines.take(window, axis=1))
+    pieces, by_key = _in_slices(parts, box.order.group_by)
+    found = [closed for rows in pieces if (closed := _close_slice(box, rows, clock, end)) is not None]
+    if not found:
+        return _no_windows(box, depth)
+    rows = pa.concat_batches([closed.rows for closed in found])
+    arrived = np.concatenate([closed.arrived for closed in found])
+    starts = np.unique(np.concatenate([closed.starts for closed in found]))
+    lines = np.concatenate([_find_causes(starts, box.windows.size, clock, depth), order_codes(starts)[None]])
+    if by_key and len(starts) == 1:
+        # One window of many groups, which stand in order: their keys are the same, and need no room.
+        return Train(rows, arrived, np.broadcast_to(lines, (len(lines), len(arrived))))
+    own = np.concatenate([np.searchsorted(starts, closed.starts)[closed.window] for closed in found])
+    return Train(rows, arrived, lines.take(own, axis=1)).arrange()
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Results of some groups, by window and group: `window` has the number of each one's start."""
+
+    rows: pa.RecordBatch
+    arrived: Ints
+    window: Ints
+    starts: Values
+
+
+def _close_slice(box: "Aggregate", rows: pa.RecordBatch, clock: Progress, end: bool) -> Closed | None:
+    panes, arrived, keys, columns = _take_apart(box, rows)
+    row, window, starts = _find_windows(box, panes, clock, end)
+    if len(row) == 0:
+        return None
+    group = number_rows(keys) if keys else np.zeros(len(panes), np.int64)
+    row, window, begins = _by_window(row, window, group)
+    columns = box.reducer.combine([column.take(pa.array(row)) for column in columns], begins)
+    first, window = pa.array(row[begins]), window[begins]
+    fields = [
+        *(key.take(first) for key in keys),
+        from_values(starts[window], box.order.type(box.input)),
+        *box.reducer.finish(columns, len(begins)),
+    ]
+    made = pa.RecordBatch.from_arrays(fields, schema=box.outputs["1"].arrow())
+    return Closed(made, np.minimum.reduceat(arrived.take(row), begins), window, starts)
+
+
+def _no_windows(box: "Aggregate", depth: int) -> Train:
+    return Train.empty(box.outputs["1"].arrow(), depth + 1)
 
 
 def _by_window(row: Ints, window: Ints, group: Ints) -> tuple[Ints, Ints, Ints]:
     """The pairs by window, then group, and where those of each window and group begin."""
     if len(row) == len(group) and not window.any():
         # Each row in the one window that there is, as a rule: a sort of the groups is all.
-        order = np.argsort(group, kind="stable")
+        order = stable_order(group)
         begins = find_starts(group[order])
         return order, window, begins
     own = group[row]
@@ -149,7 +190,7 @@ def _find_windows(box: "Aggregate", panes: Values, clock: Progress, end: bool) -
     starts, window = np.unique(start, return_inverse=True)
     if len(starts) == 1 and len(held) == len(distinct):
         return np.arange(len(panes)), np.zeros(len(panes), np.int64), starts
-    by_pane = np.argsort(pane, kind="stable")
+    by_pane = stable_order(pane)
     low, high = (np.searchsorted(pane[by_pane], held, side=side) for side in ("left", "right"))
     run, pair = expand(low, high)
     run = by_pane[run]
@@ -163,18 +204,20 @@ def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints
     return make_clock_keys(np.where(end < window, LAST, clock.find_positions(end)), depth)
 
 
-def _in_slices(parts: Sequence[pa.RecordBatch], fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows, those of a group together, in pieces of bounded size; groups know nothing of each other."""
+def _in_slices(
+    parts: Sequence[pa.RecordBatch], fields: Sequence[str]
+) -> tuple[Iterator[pa.RecordBatch], bool]:
+    """All rows, those of a group together, in pieces of bounded size, and whether one piece follows the other by key.
+
+    Groups know nothing of each other.
+    """
     parts = [part for part in parts if part.num_rows]
     total = sum(part.num_rows for part in parts)
-    if total == 0:
-        return
     slices = 1 + total // ROWS if fields else 1
     if slices == 1:
-        yield pa.concat_batches(parts)
-        return
-    pieces = _cut_by_key(parts, len(fields), slices) or _cut_by_hash(parts, len(fields), slices)
-    yield from map(pa.concat_batches, pieces)
+        return iter([pa.concat_batches(parts)] if parts else []), False
+    pieces = _cut_by_key(parts, len(fields), slices)
+    return map(pa.concat_batches, pieces or _cut_by_hash(parts, len(fields), slices)), bool(pieces)
 
 
 def _cut_by_key(parts: Sequence[pa.RecordBatch], width: int, slices: int) -> list[list[pa.RecordBatch]]:

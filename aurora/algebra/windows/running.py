@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from aurora.algebra.expressions import AggregateCall, Expression
 from aurora.algebra.state.groups import Groups
-from aurora.algebra.tuples.arrays import expand, find_runs, stable_order
+from aurora.algebra.tuples.arrays import expand, find_runs
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions import function_of
 from aurora.algebra.windows.functions.scans import Ranges, run_ends

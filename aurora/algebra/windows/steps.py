@@ -22,6 +22,7 @@ from aurora.algebra.state.turn import Turn
 from aurora.algebra.top import Top
 from aurora.algebra.tuples.arrays import find_runs, find_starts
 from aurora.algebra.tuples.schema import Schema
+from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Train, Values
 from aurora.algebra.windows.apart import Apart, BestApart, take_apart
 
@@ -54,7 +55,7 @@ class Found(Aggregate):
         assert isinstance(self.reducer, BestApart)
         value = to_values(train.rows.column(self.order.on))
         if len(value) and (value[1:] < value[:-1]).any():
-            order = np.argsort(value, kind="stable")
+            order = stable_order(value)
             train, panes = train.take(order), panes[order]
         _, run = find_runs(panes)
         chosen = self.reducer.candidates(self.reducer.arguments(train.rows), run)
@@ -107,7 +108,7 @@ class Merge:
         if len(train) == 0:
             return {"1": Train.empty(self.outputs["1"].arrow(), self.depth((train.depth,)))}
         window = to_values(train.rows.column(self.whole.order.on))
-        order = np.argsort(window, kind="stable")
+        order = stable_order(window)
         train, window = train.take(order), window[order]
         begins = find_starts(window)
         reducer = self.first.reducer
