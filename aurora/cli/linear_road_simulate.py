@@ -23,7 +23,7 @@ def simulate(
         int | None, typer.Option(help="Keep only this many minutes at the end; their times start at 0.")
     ] = None,
     queries: Annotated[
-        float, typer.Option(help="The share of reports that a query of the same car follows.")
+        float, typer.Option(help="How many queries of the same car follow a report, on average.")
     ] = 0.01,
     plots: Annotated[
         bool, typer.Option("--plots", help="Also draw plots of the traffic, traffic-N.png.")

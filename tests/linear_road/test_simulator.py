@@ -220,12 +220,14 @@ def test_queries_follow_their_reports(files: list[Rows]) -> None:
 def test_as_many_queries_as_asked_for(tmp_path: Path) -> None:
     settings = Settings(expressways=1, minutes=2, seed=7)
     found = {}
-    for share in (settings.queries, 0.3):
-        simulate(replace(settings, queries=share), tmp_path / str(share), run_jobs)
-        rows = read(tmp_path / str(share), 0)
-        found[share] = rows[rows[:, TYPE] == 0]
-    assert 0.28 < len(rows) / len(found[0.3]) - 1 < 0.32
-    assert (found[0.3] == found[settings.queries]).all()
+    for each in (settings.queries, 0.3, 2.3):
+        simulate(replace(settings, queries=each), tmp_path / str(each), run_jobs)
+        rows = read(tmp_path / str(each), 0)
+        found[each] = rows[rows[:, TYPE] == 0]
+        assert each - 0.02 < len(rows) / len(found[each]) - 1 < each + 0.02
+        assert (found[each] == found[settings.queries]).all()
+    asked = np.diff(np.append(np.flatnonzero(rows[:, TYPE] == 0), len(rows))) - 1
+    assert set(asked.tolist()) == {2, 3}
 
 
 def test_queries_have_every_field_in_range(files: list[Rows]) -> None:
@@ -392,7 +394,7 @@ def test_an_out_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         ({"minutes": 0}, "--minutes must be at least 1, not 0"),
         ({"seed": -1}, "--seed must be 0 or more, not -1"),
         ({"minutes": 10, "last": 11}, r"--last must be between 1 and --minutes \(10\), not 11"),
-        ({"queries": 1.5}, "--queries must be between 0 and 1, not 1.5"),
+        ({"queries": 10.5}, "--queries must be between 0 and 10, not 10.5"),
         ({"last": 0}, r"--last must be between 1 and --minutes \(180\), not 0"),
     ],
 )

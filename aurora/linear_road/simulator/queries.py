@@ -1,4 +1,4 @@
-"""Historical queries: a share of the reports is followed by one from the same car."""
+"""Historical queries: reports are followed by queries of the same car, so many for each on average."""
 
 from typing import NamedTuple
 
@@ -32,9 +32,11 @@ class Queries(NamedTuple):
 
 
 def draw_queries(
-    stream: np.random.Generator, reports: int, share: float, expressway: int, expressways: int
+    stream: np.random.Generator, reports: int, each: float, expressway: int, expressways: int
 ) -> Queries:
-    report = np.flatnonzero(stream.random(reports) < share)
+    """So many queries follow `each` report on average: the whole ones always, the rest by chance."""
+    whole = int(each)
+    report = np.repeat(np.arange(reports), whole + (stream.random(reports) < each - whole))
     count = len(report)
 
     def between(low: int, high: int) -> Ints:

@@ -6,6 +6,9 @@ from aurora.errors import AuroraError
 
 __all__ = ["Settings"]
 
+# For each report: more would be a benchmark of something else.
+MOST_QUERIES = 10
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -14,7 +17,7 @@ class Settings:
     seed: int
     # Keep only so many minutes, the last ones; all of them by default.
     last: int | None = None
-    # The share of the reports that a query of the same car follows.
+    # How many queries of the same car follow a report, on average.
     queries: float = 0.01
 
     def __post_init__(self) -> None:
@@ -26,8 +29,8 @@ class Settings:
             raise AuroraError(f"--seed must be 0 or more, not {self.seed}")
         if self.last is not None and not 1 <= self.last <= self.minutes:
             raise AuroraError(f"--last must be between 1 and --minutes ({self.minutes}), not {self.last}")
-        if not 0 <= self.queries <= 1:
-            raise AuroraError(f"--queries must be between 0 and 1, not {self.queries:g}")
+        if not 0 <= self.queries <= MOST_QUERIES:
+            raise AuroraError(f"--queries must be between 0 and {MOST_QUERIES}, not {self.queries:g}")
 
     @property
     def seconds(self) -> int:
