@@ -186,7 +186,7 @@ class FrameFeed:
 
     def _start(self) -> StreamingQuery:
         writer = self._frame.writeStream.foreachBatch(self._take).queryName(f"aurora source {self._name}")
-        writer = writer.option("checkpointLocation", (self._folder / SPARK).absolute().as_uri())
+        writer = writer.option("checkpointLocation", f"file://{(self._folder / SPARK).absolute()}")
         # As often as rows come, or until there are no more.
         return (writer if self._follow else writer.trigger(availableNow=True)).start()
 
