@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from aurora import AuroraError, Schema
+from aurora.engine.sources.files.file_dates import DATES, find_date
 from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.files.parquet import ParquetFiles
 from aurora.engine.sources.source import Cursor, Source, notices
@@ -163,3 +164,67 @@ def test_a_batch_of_a_folder_takes_files_that_have_come_since_it_was_listed(tmp_
     assert rows_between(source, before, after) == [3, 1, 2, 3, 2, 2, 2, 3]
     last = source.advance(after, 8)
     assert rows_between(source, after, last) == [3, 3]
+
+
+def followed_folder(kind: str, folder: Path, now: int) -> LineFiles | ParquetFiles:
+    if kind == "parquet":
+        return ParquetFiles(str(folder), SCHEMA, follow=True, clock=lambda: now)
+    return LineFiles(str(folder), "csv", SCHEMA, follow=True, clock=lambda: now)
+
+
+def arrivals(source: Source, start: Cursor, end: Cursor) -> list[int]:
+    portions = [piece.read(SCHEMA) for piece in source.pieces(start, end, 2)]
+    return [int(time) for part in portions if part.arrived is not None for time in part.arrived]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_of_a_followed_folder_arrived_when_their_file_came(tmp_path: Path, kind: str) -> None:
+    for number in range(3):
+        write_parquet(tmp_path / f"{number}.parquet", [1, 2, 3, 4])
+        if kind == "csv":
+            (tmp_path / f"{number}.parquet").rename(tmp_path / f"{number}.csv")
+            (tmp_path / f"{number}.csv").write_text("1\n2\n3\n4\n")
+    # The user may set this time of a file, but it does not say since when it is there.
+    os.utime(tmp_path / f"1.{kind}", (0, 0))
+    came = [os.stat(path).st_ctime_ns // 1_000_000 for path in sorted(tmp_path.iterdir())]
+    began, now = came[0] - 5000, max(came) + 5000
+    begin = followed_folder(kind, tmp_path, began).begin()
+    source = followed_folder(kind, tmp_path, now)
+    first = source.advance(begin, 6)
+    second = source.advance(first, 100)
+    later = [max(came[:2]), max(came)]
+    assert arrivals(source, begin, first) == [came[0]] * 4 + [later[0]] * 2
+    assert arrivals(source, first, second) == [later[0]] * 2 + [later[1]] * 4
+    # A batch that is run again, after a file was touched and by another process, has the same times.
+    os.utime(tmp_path / f"2.{kind}")
+    again = followed_folder(kind, tmp_path, now + 5000)
+    assert arrivals(again, first, second) == [later[0]] * 2 + [later[1]] * 4
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_what_lay_in_a_followed_folder_before_arrived_when_the_run_began(tmp_path: Path, kind: str) -> None:
+    write_parquet(tmp_path / "0.parquet", [1, 2])
+    if kind == "csv":
+        (tmp_path / "0.parquet").rename(tmp_path / "0.csv")
+        (tmp_path / "0.csv").write_text("1\n2\n")
+    began = os.stat(tmp_path / f"0.{kind}").st_ctime_ns // 1_000_000 + 60_000
+    begin = followed_folder(kind, tmp_path, began).begin()
+    source = followed_folder(kind, tmp_path, began + 60_000)
+    assert arrivals(source, begin, source.advance(begin, 10)) == [began] * 2
+
+
+def test_arrival_times_rise_whatever_a_files_own_time_is(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.touch()
+    came = os.stat(path).st_ctime_ns // 1_000_000
+    assert find_date(str(path), came - 10, came + 10) == came
+    assert find_date(str(path), came + 5, came + 10) == came + 5, "the file ahead of it came later"
+    assert find_date(str(path), 0, came - 10) == came - 10, "a clock of another machine may be ahead"
+
+
+def test_a_cursor_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("1\n2\n3\n")
+    source = followed(tmp_path)
+    before = {name: value for name, value in source.begin().items() if name != DATES}
+    after = source.advance(before, 10)
+    assert rows_between(source, before, after) == [1, 2, 3] and not arrivals(source, before, after)

@@ -1,11 +1,14 @@
 """Files of CSV or JSON lines: one file, or those of a folder or pattern in the order of their names."""
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.sources.files.file_dates import DATES, date_piece, dates_of, find_date
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.text_files import TextFiles
 from aurora.engine.sources.files.unpack import is_packed
@@ -38,7 +41,7 @@ class LineFiles:
 
     A cursor is the number of the file, the byte and the line in it, a mark of what is before that byte, and the rows
     before it in all files. That of a single file which is followed also tells which file it was: its inode, and how
-    often it has been replaced.
+    often it has been replaced. That of a folder which is followed tells when its files came.
     """
 
     path: str
@@ -56,6 +59,8 @@ class LineFiles:
     end: str | None = None
     # Whether rows may be left out under overload: somebody puts them there by the clock.
     shed: bool = False
+    # In milliseconds since 1970.
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
     _forgotten: int = 0
@@ -128,7 +133,8 @@ class LineFiles:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
 
     def begin(self) -> Cursor:
-        return {"file": 0, "byte": 0, "line": 0, "row": 0, "mark": 0}
+        first = {"file": 0, "byte": 0, "line": 0, "row": 0, "mark": 0}
+        return {**first, DATES: [self.clock()]} if self.follow and self._files.several else first
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         for _ in range(2):
@@ -145,6 +151,8 @@ class LineFiles:
         self._seen.clear()
         cursor.pop(PASSED, None)
         passed: list[list[int]] = []
+        known = dates_of(cursor)
+        dates: list[int] = []
         if not files or (self._tailed and not os.path.exists(self.path)):
             return cursor
         first = cursor["row"] == 0
@@ -155,6 +163,8 @@ class LineFiles:
         while cursor["file"] < len(files) and cursor["row"] < target:
             path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
             final = self._final(path)
+            if known:
+                dates.append(find_date(path, (dates or known)[-1], self.clock()))
             self._skip_header(cursor, path)
             found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final)
             self._seen[path] = cursor["byte"], found
@@ -183,6 +193,8 @@ class LineFiles:
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         if passed:
             cursor[PASSED] = passed
+        if dates:
+            cursor[DATES] = dates
         if cursor["file"] < len(files):
             cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), cursor["byte"])
         return cursor
@@ -258,7 +270,7 @@ class LineFiles:
         else:
             self._check(start)
         files = self._files.known()
-        ends = self._passed(start, end)
+        ends, dates = self._passed(start, end), dates_of(end)
         while cursor["row"] < end["row"]:
             path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
             self._skip_header(cursor, path)
@@ -266,9 +278,10 @@ class LineFiles:
             if cursor["byte"] < stop:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
-                pieces += cut_lines(
+                cut = cut_lines(
                     text, self._texts.form(path, self._final(path)), found, *place, share, self.schema
                 )
+                pieces += [date_piece(piece, dates, cursor["file"] - start["file"]) for piece in cut]
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         return pieces

@@ -1,7 +1,8 @@
 """Parquet files: one, or the files of a folder in the order of their names."""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.engine.sources.files.file_dates import DATES, date_piece, dates_of, find_date
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.parquet_piece import (
     BadFile,
@@ -36,6 +38,7 @@ class _File:
 @dataclass
 class ParquetFiles:
     """A cursor is the number of the file, the row in it, a mark of the file, and the rows before it in all files.
+    That of a folder which is followed tells when its files came.
 
     A file that cannot be read has no rows and is rejected when the cursor passes it.
     """
@@ -44,6 +47,8 @@ class ParquetFiles:
     schema: Schema
     follow: bool = False
     notes: str | None = None
+    # In milliseconds since 1970.
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     _known: dict[str, _File] = field(default_factory=dict)
 
     @cached_property
@@ -62,7 +67,8 @@ class ParquetFiles:
         return f"parquet:{self.path}"
 
     def begin(self) -> Cursor:
-        return {"file": 0, "offset": 0, "row": 0, "mark": 0}
+        first = {"file": 0, "offset": 0, "row": 0, "mark": 0}
+        return {**first, DATES: [self.clock()]} if self.follow and self._files.several else first
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         self._check(cursor)
@@ -74,8 +80,12 @@ class ParquetFiles:
     def _advance(self, cursor: Cursor, rows: int) -> Cursor:
         files = self._files.known()
         passed: list[int] = []
+        known = dates_of(cursor)
+        dates: list[int] = []
         while rows > 0 and cursor["file"] < len(files):
             file = self._file(files[cursor["file"]])
+            if known:
+                dates.append(find_date(files[cursor["file"]], (dates or known)[-1], self.clock()))
             taken = min(file.rows - cursor["offset"], rows)
             rows -= taken
             cursor["row"] += taken
@@ -85,6 +95,8 @@ class ParquetFiles:
             passed.append(_mark_end(files[cursor["file"]]))
             cursor.update(file=cursor["file"] + 1, offset=0)
         cursor["passed"] = passed
+        if dates:
+            cursor[DATES] = dates
         cursor["mark"] = self._mark(cursor)
         return cursor
 
@@ -125,6 +137,7 @@ class ParquetFiles:
             if _mark_end(files[start["file"] + number]) != mark:
                 raise _changed(files[start["file"] + number])
         pieces: list[Piece] = []
+        dates = dates_of(end)
         file, offset, row = start["file"], start["offset"], start["row"]
         while (file, offset) < (end["file"], end["offset"]):
             known = self._file(files[file])
@@ -132,7 +145,8 @@ class ParquetFiles:
                 pieces.append(BadFile(files[file], known.fault))
             taken = min(share, end["row"] - row, known.rows - offset)
             if taken:
-                pieces.append(ParquetPiece(files[file], offset, taken, row))
+                piece = ParquetPiece(files[file], offset, taken, row)
+                pieces.append(date_piece(piece, dates, file - start["file"]))
             row, offset = row + taken, offset + taken
             if offset >= known.rows:
                 file, offset = file + 1, 0
