@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aurora.adapt.figures import Figures
+from aurora.adapt.figures import Figures, InputFigures
 from aurora.engine.pacing import find_longest
 from aurora.engine.statistics import BatchReport
 from aurora.network.qos import Graph
@@ -17,6 +17,9 @@ __all__ = ["Load", "find_delays", "find_late", "find_load", "is_over", "is_press
 HEADROOM = 0.85
 # What waits is to be worked off within so many of the longest batches.
 DRAIN = 2.0
+# Rows that have used up this share of their good zone, and will leave it within so many seconds if what waits goes on
+# growing, are pressed.
+HALF_LATE, AHEAD = 0.5, 20.0
 # Where no output says how long it may take, so many seconds are too long.
 ZONE = 2.0
 
@@ -25,11 +28,14 @@ ZONE = 2.0
 class Load:
     """`share`: what comes needs so many times all that can be done; `behind`: the seconds until a row that comes now
     would be out; `excess`: seconds of one core by which a row costs more than it may, for all that come, and all that
-    wait, to be done, with something to spare."""
+    wait, to be done, with something to spare; `slipping`: by how many seconds rows come out later with every second, as
+    what waits has grown of late; `unseen`: the seconds that rows wait at sources that do not say when they came."""
 
     share: float
     behind: float
     excess: float
+    slipping: float = 0.0
+    unseen: float = 0.0
 
 
 def find_delays(report: BatchReport, graphs: Mapping[str, Graph]) -> dict[str, float]:
@@ -80,7 +86,15 @@ def find_load(figures: Figures, row_cost: float, zone: float, under_way: float =
         # Those before it, and then its own batch.
         (waiting + arriving * min(under_way, longest)) * row_cost / all_of_it + longest,
         row_cost - can / rows if rows else 0.0,
+        max(sum(read.growth for read in live), 0.0) / arriving if arriving else 0.0,
+        max(map(_find_unseen, live), default=0.0),
     )
+
+
+def _find_unseen(read: InputFigures) -> float:
+    """For how many seconds rows wait at a source of which those that are read seem to have come just now."""
+    often = max(read.arriving, read.rate)
+    return read.waiting / often if read.waiting and often and read.waited == 0 else 0.0
 
 
 def is_pressed(load: Load, zone: float, late: float) -> bool:
@@ -88,8 +102,12 @@ def is_pressed(load: Load, zone: float, late: float) -> bool:
 
     `late` is how much of their good zone they have used up.
     """
+    if load.slipping:
+        # Otherwise it is worked off.
+        late += load.unseen / _limit(zone)
     soon = load.share > 1 and load.behind > _limit(zone)
-    return load.excess > 0 and (late > 1 or soon)
+    leaving = late > HALF_LATE and late + load.slipping * AHEAD / _limit(zone) > 1
+    return load.excess > 0 and (late > 1 or soon or leaving)
 
 
 def is_over(load: Load, zone: float, late: float) -> bool:

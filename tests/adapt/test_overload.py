@@ -1,9 +1,11 @@
 """What is late: each output by its own graph, and what waits by the newest row that was read."""
 
+from dataclasses import replace
+
 import pytest
 
 from aurora.adapt.figures import BoxFigures, Figures, InputFigures
-from aurora.adapt.overload import find_delays, find_late, find_load, is_pressed
+from aurora.adapt.overload import Load, find_delays, find_late, find_load, is_pressed
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.engine.work import InputWork, Work
 from aurora.network.qos import Graph
@@ -54,3 +56,40 @@ def test_what_waits_unseen_is_what_came_since_the_newest_row(load: float) -> Non
     assert calm.excess < 0 and not is_pressed(calm, 3.0, 61 / 3)
     full = find_load(make_figures(load, 60.0), 5e-6, 3.0)
     assert full.behind == pytest.approx(60 * load + 1.2)
+
+
+@pytest.mark.parametrize(
+    ("late", "slipping", "excess", "pressed"),
+    [
+        (0.8, 0.1, 1e-6, True),
+        (0.8, 0.0, 1e-6, False),
+        (0.8, 0.02, 1e-6, False),
+        (0.3, 0.5, 1e-6, False),
+        (0.8, 0.1, -1e-6, False),
+    ],
+)
+def test_rows_that_will_leave_their_zone_while_what_waits_grows_are_pressed(
+    late: float, slipping: float, excess: float, pressed: bool
+) -> None:
+    """Whatever the figures say of the load: something that they do not know of may need the cores, too."""
+    assert is_pressed(Load(0.9, 2.0, excess, slipping), 5.0, late) is pressed
+
+
+def test_rows_slip_by_what_waits_more_and_more() -> None:
+    figures = make_figures(0.5, 0.0)
+    read = replace(figures.inputs["r"], comes=1000.0)
+    for growth, slipping in ((0.0, 0.0), (-100.0, 0.0), (250.0, 0.25)):
+        grown = replace(figures, inputs={"r": replace(read, growth=growth)})
+        assert find_load(grown, 5e-6, 3.0).slipping == slipping
+
+
+def test_rows_that_wait_at_a_source_that_does_not_date_them_are_late_all_the_same() -> None:
+    figures = make_figures(0.9, 0.0)
+    read = replace(figures.inputs["r"], rate=900.0, comes=1000.0, waiting=4000)
+    undated, dated = (
+        find_load(replace(figures, inputs={"r": replace(read, waited=waited)}), 2e-3, 3.0)
+        for waited in (0.0, 4.0)
+    )
+    assert (undated.unseen, dated.unseen) == (4.0, 0.0)
+    for load, pressed in ((undated, False), (replace(undated, slipping=0.1), True), (dated, False)):
+        assert is_pressed(load, 8.0, 0.6) is pressed, "what does not grow is worked off"
