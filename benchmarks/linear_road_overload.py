@@ -2,8 +2,8 @@
 
 `python -m benchmarks.linear_road_overload 90 --plot overload.svg` runs the last minutes of the benchmark on 90
 expressways in real time, once with `--graphs` and once without, each with a home, and has the validator count what was
-late, missing or wrong. `--queries 1` lets a query follow every report: requests are then a part of the work that it
-pays to leave out. `--data FOLDER` takes traffic and histories that are there instead of making them.
+late, missing or wrong. `--queries 4` lets four queries follow every report: requests are then a part of the work that
+it pays to leave out. `--data FOLDER` takes traffic and histories that are there instead of making them.
 """
 
 import argparse

@@ -220,6 +220,8 @@ def test_arrival_times_rise_whatever_a_files_own_time_is(tmp_path: Path) -> None
     assert find_date(str(path), came - 10, came + 10) == came
     assert find_date(str(path), came + 5, came + 10) == came + 5, "the file ahead of it came later"
     assert find_date(str(path), 0, came - 10) == came - 10, "a clock of another machine may be ahead"
+    path.unlink()
+    assert find_date(str(path), came - 5, came + 10) == came - 5, "what was unpacked may be gone"
 
 
 def test_a_cursor_of_an_earlier_version_goes_on(tmp_path: Path) -> None:

@@ -155,7 +155,9 @@ def test_a_stream_that_is_followed_and_taken_up_again(spark: SparkSession, tmp_p
         write_files(folder, 2, 10, first=2)
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines == ["n", *map(str, range(40))]
-    assert sorted(os.listdir(tmp_path)) == ["a checkpoint, 100%", "in", "out.csv"], "Spark's files are in it, too"
+    assert sorted(os.listdir(tmp_path)) == ["a checkpoint, 100%", "in", "out.csv"], (
+        "Spark's files are in it, too"
+    )
 
 
 def test_a_query_that_somebody_stops_is_not_the_end(spark: SparkSession, tmp_path: Path) -> None:

@@ -26,7 +26,12 @@ def dates_of(cursor: Cursor) -> list[int]:
 
 def find_date(path: str, before: int, now: int) -> int:
     """When a file came, behind one that came `before`. The user can set other times of a file, but not this one."""
-    return max(before, min(os.stat(path).st_ctime_ns // 1_000_000, now))
+    try:
+        came = os.stat(path).st_ctime_ns // 1_000_000
+    except FileNotFoundError:
+        # Its unpacked copy is read.
+        return before
+    return max(before, min(came, now))
 
 
 @dataclass(frozen=True)
