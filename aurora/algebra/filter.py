@@ -67,7 +67,7 @@ class Filter:
             passes=True,
             conditions=dict(zip(self.ports, self.predicates, strict=False)),
             by_itself=True,
-            choice=Choice(self._reads, self.moved, self.mask),
+            choice=Choice(self._reads, self.moved, self.masks),
         )
 
     @property
@@ -80,15 +80,14 @@ class Filter:
             return None
         return Filter(schema, tuple(predicate.over(fields) for predicate in self.predicates))
 
-    def mask(self, rows: pa.RecordBatch, port: str) -> Mask:
-        """Which rows come to a port."""
+    def masks(self, rows: pa.RecordBatch) -> dict[str, Mask]:
+        """Which rows come to each port."""
         left = np.ones(rows.num_rows, bool)
-        for own, predicate in zip(self.ports, self.predicates, strict=False):
-            mine = left & predicate.matches(rows)
-            if own == port:
-                return mine
-            left &= ~mine
-        return left
+        found = {}
+        for port, predicate in zip(self.ports, self.predicates, strict=False):
+            found[port] = left & predicate.matches(rows)
+            left = left & ~found[port]
+        return {**found, "rest": left}
 
     def keeps(self, port: str) -> Keeps:
         return (keeps_fields(self.input.names),)
@@ -106,11 +105,4 @@ class Filter:
 
     def call(self, inputs: tuple[Train, ...], turn: Turn) -> dict[str, Train]:
         (train,) = inputs
-        left = np.ones(len(train), bool)
-        routed = {}
-        for port, predicate in zip(self.ports, self.predicates, strict=False):
-            mine = left & predicate.matches(train.rows)
-            routed[port] = train.filter(mine)
-            left &= ~mine
-        routed["rest"] = train.filter(left)
-        return routed
+        return {port: train.filter(mask) for port, mask in self.masks(train.rows).items()}

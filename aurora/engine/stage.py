@@ -208,10 +208,7 @@ def _has_nothing_to_do(
 
 def _count_parts(box: str, turn: Turn) -> dict[str, BoxCounts]:
     """What boxes did that were called as one, each for itself; what they left out is with the one that has the name."""
-    found = {
-        name: BoxCounts(done.taken, Counter({done.port: done.given}), done.nanoseconds)
-        for name, done in turn.parts.items()
-    }
+    found = {name: BoxCounts(done.taken, done.given, done.nanoseconds) for name, done in turn.parts.items()}
     if box in found:
         found[box].discarded = turn.discarded
     return found

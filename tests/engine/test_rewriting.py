@@ -292,14 +292,28 @@ def test_boxes_that_work_as_one_are_counted_each_for_itself() -> None:
     run = run_orders(boxes, [("last", "b", "a")], arrivals, 100, 1)
     assert [row["v"] for row in run.rows("out")] == [4, 5, 6, 7]
     taken = {name: (counts.taken, dict(counts.ports)) for name, counts in run.counts.items()}
-    assert taken == {"last": (10, {"1": 8}), "b": (8, {"1": 4}), "a": (4, {"1": 4})}
+    assert taken == {"last": (10, {"1": 8, "rest": 2}), "b": (8, {"1": 4, "rest": 4}), "a": (4, {"1": 4})}
+
+
+def test_a_box_of_several_ports_counts_those_that_nobody_reads() -> None:
+    boxes = """
+  a: {filter: ["v > 7", "v > 3", "v > 1"], from: r}
+  last: {filter: ["v < 6"], from: a.2}"""
+    arrivals: list[Arrival] = [(0, {"g": 1, "T": 1, "v": v, "w": "x"}) for v in range(10)]
+    for order, counts in (
+        (("a", "last"), {"a": (10, {"1": 2, "2": 4, "3": 2, "rest": 2}), "last": (4, {"1": 2, "rest": 2})}),
+        (("last", "a"), {"a": (6, {"1": 0, "2": 2, "3": 2, "rest": 2}), "last": (10, {"1": 6, "rest": 4})}),
+    ):
+        run = run_orders(boxes, [order], arrivals, 100, 1)
+        assert [row["v"] for row in run.rows("out")] == [4, 5]
+        assert {name: (done.taken, dict(done.ports)) for name, done in run.counts.items()} == counts
 
 
 def test_work_is_told_for_the_network_as_it_is_written() -> None:
     """The seconds stay with the box; what it took and gave is what it would have, there."""
     plan = plan_network(network_of(PAIRS["filters"][0]))
     boxes = {
-        "z": BoxWork(1000, {"1": 100}, 0.5),
+        "z": BoxWork(1000, {"1": 100, "rest": 900}, 0.5),
         "b": BoxWork(100, {"2": 50}, 0.2),
         "a": BoxWork(50, {"1": 40}, 0.1),
         "other": BoxWork(7, {"1": 7}, 0.1),
@@ -309,7 +323,7 @@ def test_work_is_told_for_the_network_as_it_is_written() -> None:
     assert found.boxes == {
         "a": BoxWork(1000, {"1": 800}, 0.1),
         "b": BoxWork(800, {"2": 400}, 0.2),
-        "z": BoxWork(400, {"1": 40}, 0.5),
+        "z": BoxWork(400, {"1": 40, "rest": 360}, 0.5),
         "other": boxes["other"],
     }
     for other in (Controls(), Controls(rewrites=controls.rewrites, drops=(Drop("a.1", 10),))):

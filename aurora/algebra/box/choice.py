@@ -21,10 +21,10 @@ class Choice:
     """What a box says of how it chooses; a tuple comes out at one port at most, and once.
 
     `reads` are the fields that it goes by. `moved` gives the box that chooses alike among tuples of another schema, in
-    which its fields are computed so; None if there is none. `mask` tells which rows come to a port; a box without it
-    must be called to know.
+    which its fields are computed so; None if there is none. `masks` tells which rows come to each port; a box without
+    it must be called to know.
     """
 
     reads: frozenset[str]
     moved: Callable[[Schema, Mapping[str, Node]], "Operator | None"]
-    mask: Callable[[pa.RecordBatch, str], Mask] | None = None
+    masks: Callable[[pa.RecordBatch], dict[str, Mask]] | None = None

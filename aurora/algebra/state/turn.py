@@ -23,11 +23,10 @@ class Moment:
 
 @dataclass
 class PartDone:
-    """What one of several boxes that are called as one did: tuples in, and out at the port that is read."""
+    """What one of several boxes that are called as one did: tuples in, and out at each of its ports."""
 
     taken: int = 0
-    port: str = ""
-    given: int = 0
+    given: Counter[str] = field(default_factory=Counter)
     nanoseconds: int = 0
 
 

@@ -43,7 +43,7 @@ class Combined:
         wanted: frozenset[str] | None = None
         for link in reversed(self.chain.links):
             traits, operator = link.operator.traits, link.operator
-            if traits.choice is not None and traits.choice.mask is not None:
+            if traits.choice is not None and traits.choice.masks is not None:
                 wanted = None if wanted is None else wanted | traits.choice.reads
             elif traits.narrowed is not None:
                 operator = operator if wanted is None else traits.narrowed(wanted)
@@ -97,25 +97,28 @@ class Combined:
             done = turn.parts[part.link.name] = PartDone()
             started = time.perf_counter_ns()
             choice = part.link.operator.traits.choice
-            if choice is not None and choice.mask is not None:
+            if choice is not None and choice.masks is not None:
                 rows = train.select(choice.reads).rows
                 rows = rows if chosen is None else rows.take(pa.array(chosen))
-                mask = choice.mask(rows, part.link.port)
+                masks = choice.masks(rows)
+                mask = masks[part.link.port]
                 if not mask.all():
                     chosen = np.flatnonzero(mask) if chosen is None else chosen[mask]
-                done.taken, done.given = rows.num_rows, int(np.count_nonzero(mask))
+                done.taken = rows.num_rows
+                done.given.update({port: int(np.count_nonzero(each)) for port, each in masks.items()})
             else:
                 train, chosen = (
                     _copied(train if part.given is None else train.select(part.given), chosen),
                     None,
                 )
                 done.taken = len(train)
-                train = part.operator.call((train,), turn)[part.link.port]
-                done.given = len(train)
+                outputs = part.operator.call((train,), turn)
+                done.given.update({port: len(each) for port, each in outputs.items()})
+                train = outputs[part.link.port]
             if part is self._parts[-1]:
                 # All choices share one copy, which is counted with the last box.
                 train = _copied(train, chosen)
-            done.port, done.nanoseconds = part.link.port, time.perf_counter_ns() - started
+            done.nanoseconds = time.perf_counter_ns() - started
         return {self.port: train}
 
 

@@ -67,9 +67,14 @@ def restore_work(work: Work, chains: Iterable[Chain], controls: Controls) -> Wor
         for link in chain.links:
             done = boxes[link.name]
             # Of a box that nothing reached nothing is known.
-            given = taken * (done.given.get(link.port, 0) / done.taken if done.taken else 1.0)
-            boxes[link.name] = BoxWork(round(taken), {**done.given, link.port: round(given)}, done.seconds)
-            taken = given
+            given = {
+                port: taken * number / done.taken if done.taken else 0.0
+                for port, number in done.given.items()
+            }
+            through = given.get(link.port, 0.0) if done.taken else taken
+            rounded = {port: round(number) for port, number in {**given, link.port: through}.items()}
+            boxes[link.name] = BoxWork(round(taken), rounded, done.seconds)
+            taken = through
     return replace(work, boxes=boxes)
 
 
