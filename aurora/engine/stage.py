@@ -145,7 +145,10 @@ class Reached:
         self._here = here
         self._state = state.within(CLOCKS)
         self._entries: dict[Entry, Progress] = {}
-        self._fields: dict[Port, Mapping[str, Progress]] = {}
+        self._fields: dict[Port, dict[str, Progress]] = {}
+        for entry in plan.stages[number].passing:
+            assert entry.clock is not None
+            self._fields.setdefault(entry.port, {})[entry.clock] = self._find(entry)
 
     def find_clocks(self, box: Box, entries: tuple[Entry | None, ...]) -> tuple[Progress, ...]:
         """The progress of the clocks of a box: from earlier stages, or made in this one."""
@@ -175,7 +178,7 @@ class Reached:
         """What is known of the outputs of a box; in every bucket, even where it has no tuples."""
         given = tuple(self._fields.get(port, {}) for port in streams)
         for port in box.operator.outputs:
-            self._fields[Port(box.name, port)] = box.operator.progress(port, given, clocks)
+            self._fields[Port(box.name, port)] = dict(box.operator.progress(port, given, clocks))
 
     def find_leaving(self, made: Mapping[Port | Entry, Train], primary: bool) -> dict[Port | Entry, Train]:
         """How far the clocks of later stages have come. What every bucket knows, one sends."""

@@ -176,6 +176,16 @@ def test_by(rows: list[Arrival], last: int | None) -> None:
     check_agreement(box, lambda: NaiveRunning(naive, order, last), rows, schema)
 
 
+@pytest.mark.parametrize("last", [None, 2])
+def test_a_tuple_without_an_order_is_never_the_best(last: int | None) -> None:
+    box = Running.of(
+        {"a": "max_by(v, w)", "b": "min_by(v, w)"}, Order("#"), last, Schema.parse("v string, w double")
+    )
+    rows: list[Arrival] = [(0, {"v": v, "w": w}) for v, w in (("a", None), ("b", 5.0), ("c", None))]
+    ran = run_kernel(box, rows, (Schema.parse("v string, w double"),), 2)
+    assert [(row["a"], row["b"]) for _, row in ran.ports["1"]] == [(None, None), ("b", "b"), ("b", "b")]
+
+
 SEEN = WindowFunction(
     Schema.parse("seen string"),
     list,

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aurora import AuroraError, Memory, Network, Train, Turn, caused
+from aurora import AuroraError, Memory, Network, Train, Turn, caused, from_text
 from aurora.algebra.state.turn import Moment
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
@@ -192,3 +192,52 @@ def test_state_of_boxes_and_relations_never_share_a_name() -> None:
     assert len(stored.values) == 4
     sizes = [run.counts[name].state for name in ("relation", "relation/accounts", "accounts")]
     assert len(set(sizes)) == 1 and run.counts["relations of stage 1"].state == sizes[0] > 0
+
+
+CHAINED = """
+network: chained
+inputs: {r: {schema: "t int, g int"}, q: {schema: "h int"}}
+boxes:
+  counts: {aggregate: {n: "count(*)"}, from: r, order: {on: t, group_by: [g], clock: stream}, size: 10, align: true}
+  now:    {join: "left.n PRED right.h", left: counts, right: q, asof: true}
+  later:  {aggregate: {c: "count(*)"}, from: now, order: {on: t, clock: stream}, size: 10, align: true}
+outputs: {later: {from: later}}
+"""
+
+
+@pytest.mark.parametrize("sign", ["=", "<="])
+@pytest.mark.parametrize("cut", [1, 3, 100])
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_progress_travels_through_a_join_in_another_stage(sign: str, cut: int, buckets: int) -> None:
+    """Windows behind it close with those in front of it, as they do where all of it is one stage."""
+    readings = [(1, 1), (5, 2), (12, 1), (25, 1), (26, 2), (38, 2)]
+    sources = {
+        "r": Memory.of("t int, g int", [{"t": t, "g": g} for t, g in readings]),
+        "q": Memory.of("h int", [{"h": h} for h in (1, 2, 1)]),
+    }
+    found = {}
+    for more in ("asof: true", "asof: true, broadcast: true"):
+        text = CHAINED.replace("PRED", sign).replace("asof: true", more)
+        run = LocalRun(plan_network(from_text(text)), buckets)
+        run.read(sources, [cut])
+        assert run.rows("later") == [{"t": t, "c": c} for t, c in ((0, 2), (10, 1), (20, 2), (30, 1))]
+        found[more] = [train.keys[0].tolist() for train in run.outputs["later"] if len(train)]
+    apart, whole = found.values()
+    assert apart == whole, "by the same arrivals"
+
+
+@pytest.mark.parametrize("clock", ["stream", "group"])
+@pytest.mark.parametrize(("size", "advance", "starts"), [(2, 5, [0]), (5, 5, [0, 2**63 - 3])])
+def test_windows_at_the_ends_of_the_bigints(clock: str, size: int, advance: int, starts: list[int]) -> None:
+    text = f"""
+network: ends
+inputs: {{r: {{schema: "t bigint"}}}}
+boxes:
+  c: {{aggregate: {{n: "count(*)"}}, from: r, order: {{on: t, clock: {clock}}}, size: {size}, advance: {advance},
+       align: true}}
+outputs: {{c: {{from: c}}}}
+"""
+    run = LocalRun(plan_network(from_text(text)))
+    run.read({"r": Memory.of("t bigint", [{"t": -(2**63)}, {"t": 1}, {"t": 2**63 - 1}])})
+    assert run.rows("c") == [{"t": start, "n": 1} for start in starts]
+    assert run.discarded == {"between windows": 3 - len(starts)}

@@ -113,13 +113,14 @@ class Windows:
         """The start of the first window that may still close when the bounds are reached."""
         if bound.dtype.kind == "f":
             return shift(bound, -self.size - (self.advance if self.align else 0))
-        lowest = np.iinfo(np.int64).min
+        lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         (b,) = wide(np.maximum(bound, lowest), room=float(self.size) + float(self.advance))
         start = b - self.size + 1
         if self.align:
             start = -(-start // self.advance) * self.advance
         known = np.asarray(bound > lowest, bool)
-        return narrow(np.where(known, np.maximum(start, lowest), lowest), bound.dtype)
+        held = np.minimum(np.maximum(start, lowest), highest)
+        return narrow(np.where(known, held, lowest), bound.dtype)
 
     def in_gap(self, value: Values, origin: Values) -> Mask:
         """Which values lie in no window (where the advance is larger than the size, or below the lowest start)."""

@@ -49,6 +49,8 @@ class Stage:
     wiring: tuple[tuple[Entry | None, ...], ...]
     # The same for each of its clocks.
     clocks: tuple[tuple[Entry | None, ...], ...] = ()
+    # How far fields of streams from earlier stages have come, where boxes of this one hand that on.
+    passing: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class Plan:
         """Whether nothing is kept in a stage from one batch to the next: no state, and no clock."""
         operators = [box.operator for box in stage.boxes]
         kept = any(op.partition is not None and not op.traits.forgets for op in operators)
-        return not kept and not any(entry is not None for own in stage.clocks for entry in own)
+        clocked = stage.passing or any(entry is not None for own in stage.clocks for entry in own)
+        return not kept and not clocked
 
     @property
     def has_timeouts(self) -> bool:
@@ -145,6 +148,7 @@ class _Placing:
     bucket_fields: dict[Port, Spread] = field(default_factory=dict)
     wiring: dict[str, tuple[Entry | None, ...]] = field(default_factory=dict)
     clocks: dict[str, tuple[Entry | None, ...]] = field(default_factory=dict)
+    passing: dict[int, list[Entry]] = field(default_factory=dict)
     # The fields of a stream of which the box that makes it knows how far they have come.
     progressing: dict[Port, frozenset[str]] = field(default_factory=dict)
 
@@ -215,7 +219,7 @@ def _place(network: Network, boxes: list[Box], lowest: dict[str, int], fuse: boo
                 fitting = _keyed_spreads(box, streams, here, placing, boxes)
             assert fitting is not None
             spreads = fitting
-        _put(box, streams, here, spreads, placing)
+        _put(box, streams, here, spreads, placing, box.name in watched)
     return placing
 
 
@@ -319,7 +323,12 @@ def _common_positions(box: Box, keyed: list[tuple[str, ...]], boxes: list[Box]) 
 
 
 def _put(
-    box: Box, streams: list[Port], here: int, spreads: Sequence[Spread | Evenly], placing: _Placing
+    box: Box,
+    streams: list[Port],
+    here: int,
+    spreads: Sequence[Spread | Evenly],
+    placing: _Placing,
+    watched: bool = False,
 ) -> None:
     placing.boxes.append(box)
     placing.stage_of[box.name] = here
@@ -331,14 +340,44 @@ def _put(
         placing.find_clock(port, clock.field, here)
         for port, clock in zip(box.clocks, box.operator.traits.clocks, strict=True)
     )
-    given = tuple(dict.fromkeys(placing.progressing[port], NOWHERE) for port in streams)
-    known = (NOWHERE,) * len(box.clocks)
+    travelling = _find_travelling(box, streams, here, placing) if watched else {}
+    for stream, names in travelling.items():
+        entries = placing.passing.setdefault(here, [])
+        entries += [Entry(stream, here, None, name) for name in sorted(names)]
+    given = [
+        placing.progressing[port] if placing.made_in[port] == here else travelling.get(port, frozenset())
+        for port in streams
+    ]
     for port in box.operator.outputs:
-        fields = frozenset(box.operator.progress(port, given, known)) if here else frozenset()
+        fields = _find_progressing(box, port, given) if here else frozenset()
         placing.progressing[Port(box.name, port)] = fields
         placing.made_in[Port(box.name, port)] = here
         after = _after(box.operator, port, spreads) if here else None
         placing.bucket_fields[Port(box.name, port)] = after
+
+
+def _find_travelling(
+    box: Box, streams: list[Port], here: int, placing: _Placing
+) -> dict[Port, frozenset[str]]:
+    """The fields of streams from earlier stages whose progress a box hands on: it must be told of it."""
+    given = [placing.progressing[port] for port in streams]
+    found = {}
+    for number, port in enumerate(streams):
+        without = [*given[:number], frozenset[str](), *given[number + 1 :]]
+        if placing.made_in[port] < here and any(
+            _find_progressing(box, name, given) != _find_progressing(box, name, without)
+            for name in box.operator.outputs
+        ):
+            found[port] = given[number]
+    return found
+
+
+def _find_progressing(box: Box, port: str, given: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The fields of an output that have progress, where these fields of its inputs have."""
+    known = (NOWHERE,) * len(box.clocks)
+    return frozenset(
+        box.operator.progress(port, tuple(dict.fromkeys(names, NOWHERE) for names in given), known)
+    )
 
 
 def _after(operator: Operator, port: str, spreads: Sequence[Spread | Evenly]) -> Spread:
@@ -395,8 +434,10 @@ def _finished(network: Network, placing: _Placing, wanted: dict[str, Port]) -> P
     for number in range(last + 1):
         here = [box for box in placing.boxes if placing.stage_of[box.name] == number]
         wiring, clocks = (tuple(of[box.name] for box in here) for of in (placing.wiring, placing.clocks))
-        stages.append(Stage(number, tuple(here), wiring, clocks))
+        passing = tuple(dict.fromkeys(placing.passing.get(number, ())))
+        stages.append(Stage(number, tuple(here), wiring, clocks, passing))
     wires = [wire for of in (placing.wiring, placing.clocks) for own in of.values() for wire in own]
+    wires += [entry for stage in stages for entry in stage.passing]
     entries = list(dict.fromkeys(wire for wire in wires if wire is not None and wire.stage))
     depths: dict[Port, int] = {}
     schemas: dict[Port, Schema] = {}

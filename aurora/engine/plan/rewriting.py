@@ -101,7 +101,8 @@ def _with_combined(plan: Plan, stage: Stage, chain: Chain, operator: Combined) -
     whole = Box(chain.last.name, operator, inputs, boxes[chain.last.name][0].spec)
     boxes[chain.last.name] = whole, wires, clocks
     left = [row for name, row in boxes.items() if name not in chain.names[:-1]]
-    return Stage(stage.number, *(tuple(column) for column in zip(*left, strict=True)))
+    found, wiring, each = zip(*left, strict=True)
+    return replace(stage, boxes=found, wiring=wiring, clocks=each)
 
 
 def _rows(stage: Stage) -> Iterator[tuple[Box, Wires, Wires]]:

@@ -110,7 +110,11 @@ class By(Function):
     largest: bool
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        return arguments
+        value, by = arguments
+        if by.null_count:
+            # A tuple without a y does not count, not even where it is the only one.
+            value = value.take(pa.array(np.arange(rows), mask=to_valid(by) == 0))
+        return [value, by]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         best = winners(columns[1], starts, self.largest)
