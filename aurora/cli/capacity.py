@@ -48,7 +48,9 @@ def capacity(
     ] = None,
     headroom: Annotated[
         float,
-        typer.Option(help="The share of them to use in steady state; the rest is for bursts and queries."),
+        typer.Option(
+            help="The share of the cores to use in steady state; the rest is for bursts and queries."
+        ),
     ] = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
