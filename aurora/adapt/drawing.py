@@ -50,7 +50,7 @@ def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     made = f"{status['batch']:,} {'batch' if status['batch'] == 1 else 'batches'}"
     lines = [f"network {drawn['name']}: {status['state']}, {made}", "", *_align(rows)]
     changes = [
-        f"from batch {change['batch']} on: {change['what']}, for {change['why']}"
+        f"from batch {change['batch']} on: {change['what']}, because {change['why']}"
         for change in status.get("changes", [])
     ]
     drops = [_drop(drop) for drop in status.get("controls", {}).get("drops", [])]
@@ -91,9 +91,9 @@ def _overhead(status: Mapping[str, Any], whole: float) -> list[str]:
             f"{f', {share} of the work' if share else ''}, and {trip / status['cores'] / 1000:.2f} s for each batch"
         )
     if status["capacity"] is not None:
-        lines.append(
-            f"it could take about {_round(status['capacity']):,} rows/s as they come now, on {status['cores']} cores"
-        )
+        cores = f"{status['cores']} {'core' if status['cores'] == 1 else 'cores'}"
+        most = f"{_round(status['capacity']):,}"
+        lines.append(f"at the current mix of rows, {cores} can sustain about {most} rows/s")
     return lines
 
 

@@ -55,7 +55,8 @@ def combine_boxes(chain: Chain, as_one: bool, figures: Mapping[str, BoxFigures])
     if as_one:
         return None
     why = (
-        f"they cost {_micro(expected_cost(chain, figures))} a tuple, and what one makes is only for the next"
+        f"together they cost {_micro(expected_cost(chain, figures))} a tuple and no other box reads what passes "
+        "between them"
     )
     return Proposal(chain.names, f"{_listed(chain.names)} work as one box", why)
 

@@ -6,7 +6,11 @@ from aurora.errors import AuroraError
 __all__ = ["read_bindings"]
 
 
-EXAMPLES = {"rate": "NAME=ROWS_PER_SECOND, for example reports=50000"}
+EXAMPLES = {
+    "rate": "NAME=ROWS_PER_SECOND, for example reports=50000",
+    "sample": "NAME=ADDRESS, for example reports=csv:reports.csv",
+    "source": "NAME=ADDRESS, for example reports=csv:reports.csv",
+}
 
 
 def read_bindings(given: list[str], what: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import typer
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import stoppable
 from aurora.cli.networks import NetworkFile
+from aurora.cli.telling import tell, warn
 from aurora.engine.settings import cores_of
 from aurora.errors import AuroraError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from aurora.adapt.capacity import Capacity
     from aurora.adapt.figures import Figures
+    from aurora.history.home import Home
     from aurora.network.network import Network
 
 __all__ = ["capacity"]
@@ -38,7 +40,7 @@ def capacity(
         list[str] | None,
         typer.Option(
             "--sample",
-            help="NAME=csv:PATH and so on, once for each input: a sample to measure the network on.",
+            help="NAME=csv:PATH and so on, once for each input and static table: a sample to measure the network on.",
         ),
     ] = None,
     cores: Annotated[
@@ -46,7 +48,9 @@ def capacity(
     ] = None,
     headroom: Annotated[
         float,
-        typer.Option(help="The share of them to use in steady state; the rest is for bursts and queries."),
+        typer.Option(
+            help="The share of the cores to use in steady state; the rest is for bursts and queries."
+        ),
     ] = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
@@ -72,13 +76,14 @@ def capacity(
         raise AuroraError(f"--headroom {headroom:g}: write a share above 0 and up to 1, for example 0.8")
     rates = {name: _number(name, text) for name, text in read_bindings(rate or [], "rate").items()}
     if (home is None) == (not sample):
-        raise AuroraError(
-            "what a tuple costs is measured either by a run or on a sample: give --home DIR or --sample NAME=csv:PATH"
-        )
+        raise AuroraError("give either --home DIR (costs from its runs) or --sample NAME=csv:PATH, not both")
     # What is wrong with the rates should not wait for Spark.
     check_rates(read, rates)
     if home is not None:
-        figures = read_figures(Home.of(home))
+        place = Home.of(home)
+        place.check_there()
+        _check_network(place, read)
+        figures = read_figures(place)
     else:
         figures = _measure(read, read_bindings(sample or [], "sample"))
     found = plan_capacity(read, figures, rates, cores or cores_of(None), headroom)
@@ -89,11 +94,24 @@ def capacity(
         _show(found, figures)
         if in_parts and figures.later is None:
             print(
-                "a run with a home has two parts, and what the second one costs in addition is not counted: "
-                "--no-deferring runs them as one"
+                "a run with a home has two parts, and the cost of the second part is not included; run with "
+                "--no-deferring to avoid it"
             )
     if not found.fits:
         raise typer.Exit(1)
+
+
+def _check_network(home: "Home", network: "Network") -> None:
+    """The figures belong to boxes by name: another network may have boxes of the same names that do something else."""
+    from aurora.adapt.drawing import describe_arcs
+
+    home.check_network(network.name)
+    recorded = home.read_network()
+    if recorded is not None and recorded["boxes"] != describe_arcs(network)["boxes"]:
+        warn(
+            f"the boxes of network {network.name} are not those of its last run in {home.folder}, "
+            "whose figures are used for the boxes of the same name"
+        )
 
 
 def _measure(network: "Network", sample: dict[str, str]) -> "Figures":
@@ -104,7 +122,8 @@ def _measure(network: "Network", sample: dict[str, str]) -> "Figures":
         with RunWatch(list(network.outputs)) as watch:
             figures = measure_sample(network, sample, watch=watch, stop=stop)
         if stop.is_set():
-            raise KeyboardInterrupt
+            tell("stopped", "stopped")
+            raise typer.Exit(stop.status)
     return figures
 
 
@@ -156,7 +175,7 @@ def _show(found: "Capacity", figures: "Figures") -> None:
         )
         console.print(f"\n{verdict}; the largest rates that do: {largest}")
     if not found.fits:
-        console.print(f"{100 * found.shed:.0f}% of all rows would have to stay out")
+        console.print(f"{_percent(found.shed)} of the rows would have to be dropped")
         _show_shedding(found, console)
     if found.unmeasured:
         console.print(f"not counted, because never measured: {', '.join(found.unmeasured)}")
@@ -171,11 +190,18 @@ def _show_shedding(found: "Capacity", console: "Console") -> None:
     if not shedding.shares:
         console.print("no load would be shed: no output has a graph that says what missing tuples cost")
         return
-    shares = ", ".join(f"{100 * share:.0f}% of {name}" for name, share in shedding.shares.items())
-    left = ", ".join(f"{name} {100 * share:.0f}%" for name, share in shedding.kept.items())
-    console.print(f"shed by the graphs of the outputs: {shares}; what then comes: {left}")
+    shares = ", ".join(f"{_percent(share)} of {name}" for name, share in shedding.shares.items())
+    left = ", ".join(f"{name} {_percent(share)}" for name, share in shedding.kept.items())
+    console.print(f"the graphs would shed {shares}, leaving {left}")
     if shedding.relief < 0.99 * found.excess:
         console.print("that is not enough: it would fall behind all the same")
+
+
+def _percent(share: float) -> str:
+    """Not 0 or 100 where it is only nearly that."""
+    if 0 < share <= 0.005 or 0.995 <= share < 1:
+        return f"{min(max(100 * share, 0.1), 99.9):.1f}%"
+    return f"{100 * share:.0f}%"
 
 
 def _figure(value: float) -> str:

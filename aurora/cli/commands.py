@@ -120,6 +120,11 @@ class Commands(TyperGroup):
             raise Interrupted from None
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
+        except SystemExit as ended:
+            # Rich ends the process itself when nobody reads what it prints, with another status.
+            if isinstance(ended.__context__, BrokenPipeError):
+                raise typer.Exit(close_output()) from None
+            raise
         except ImportError as fault:
             if (missing := explain_missing(fault, self.extra)) is not None:
                 raise missing from None

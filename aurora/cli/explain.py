@@ -57,9 +57,11 @@ def explain(
         place = Home.of(home)
         place.check_there()
         drawn = place.read_network() if read is None else describe_arcs(read)
+        if drawn is None and place.is_starting:
+            raise place.fault_of_start()
         if drawn is None:
             raise AuroraError(
-                f"{home} does not say what its network is: aurora explain NETWORK --home {home}"
+                f"the home does not record its network yet; name it: aurora explain NETWORK --home {home}"
             )
         typer.echo(draw_figures(drawn, find_status(place)))
     if plot is not None or home is not None:

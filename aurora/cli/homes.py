@@ -86,11 +86,11 @@ def pause(home: HomeFolder) -> None:
     Example: aurora pause border-home
     """
     answer = _ask(home, "pause")
-    tell(f"paused after {_batches(answer)}; aurora resume {home} goes on", "paused", **answer)
+    tell(f"paused after {_batches(answer['batch'])}; aurora resume {home} continues", "paused", **answer)
 
 
-def _batches(answer: dict[str, Any]) -> str:
-    return f"{answer['batch']:,} {'batch' if answer['batch'] == 1 else 'batches'}"
+def _batches(number: int) -> str:
+    return f"{number:,} {'batch' if number == 1 else 'batches'}"
 
 
 def resume(
@@ -107,17 +107,20 @@ def resume(
       aurora resume border-home near
     """
     _ask(home, "resume", query=query)
+    tell("resumed" if query is None else f"restarted {query}", "resumed", query=query)
 
 
 def step(
     home: HomeFolder,
     batches: Annotated[int, typer.Option(help="How many batches to make.")] = 1,
 ) -> None:
-    """Run some batches of a network, then pause it.
+    """Make a few batches, then pause.
 
     Example: aurora step border-home --batches 3
     """
-    _ask(home, "step", batches=batches)
+    answer = _ask(home, "step", batches=batches)
+    more = f"{_batches(batches)} as soon as there is input"
+    tell(f"makes {more}, then pauses; aurora resume {home} continues", "stepped", batches=batches, **answer)
 
 
 def stop(home: HomeFolder) -> None:
@@ -126,7 +129,7 @@ def stop(home: HomeFolder) -> None:
     Example: aurora stop border-home
     """
     answer = _ask(home, "stop")
-    tell(f"stopped after {_batches(answer)}", "stopped", **answer)
+    tell(f"stopped after {_batches(answer['batch'])}", "stopped", **answer)
 
 
 def attach(

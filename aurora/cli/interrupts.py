@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-from aurora.cli.telling import format_line
+import typer
+
+from aurora.cli.telling import format_line, tell
 
 __all__ = ["Stopping", "close_output", "stoppable"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
+# How long a Java that a signal ends may take to be gone, in seconds.
+PATIENCE = 5.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,6 +45,14 @@ def stoppable() -> Iterator[Stopping]:
     before = [(number, signal.signal(number, interrupted)) for number in SIGNALS]
     try:
         yield stop
+    except typer.Exit:
+        raise
+    except Exception:
+        if not stop.is_set() or _spark_runs():
+            raise
+        # The signal went to the whole group, and ended Spark's processes as well: nothing else is wrong.
+        tell("stopped", "stopped")
+        raise typer.Exit(stop.status) from None
     finally:
         for number, handler in before:
             signal.signal(number, handler)
@@ -52,6 +64,14 @@ def close_output() -> int:
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
     return PIPE_CLOSED
+
+
+def _spark_runs() -> bool:
+    from pyspark import SparkContext
+
+    from aurora.engine.spark.session import java_ended
+
+    return SparkContext._gateway is not None and not java_ended(PATIENCE)
 
 
 def _end(status: int) -> NoReturn:

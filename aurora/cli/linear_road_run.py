@@ -131,6 +131,6 @@ def run(
         f"{report.rejected} rejected{where}; {out / 'output.csv'}"
     )
     if not report.ended:
-        tell("stopped before the end; the same command goes on from here", "stopped")
+        tell("stopped before the end; the same command continues from here", "stopped")
         raise typer.Exit(stop.status if stop.is_set() else 1)
     check_read(["traffic"] if report.rejected and not report.tuples else [])

@@ -95,7 +95,7 @@ def run(
     if measured.verdict:
         typer.echo(measured.verdict)
     if not measured.report.ended:
-        tell("stopped before the end; the same command goes on from here", "stopped")
+        tell("stopped before the end; the same command continues from here", "stopped")
         raise typer.Exit(stop.status if stop.is_set() else 1)
     check_read(measured.unread)
     if measured.report.agrees is False:

@@ -74,7 +74,8 @@ class Bound:
         check_settings(settings)
         check_names(network, sources, sinks)
         if not sinks:
-            raise AuroraError(f"no sink is given; outputs are {', '.join(network.outputs)}")
+            first, outputs = next(iter(network.outputs), "NAME"), ", ".join(network.outputs)
+            raise AuroraError(f"no sink given; add --sink {first}=csv:PATH (outputs: {outputs})")
         opened = {
             name: open_sink(name, address, network.schema(network.outputs[name].port))
             for name, address in sinks.items()
@@ -150,9 +151,9 @@ def read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dic
 
 def check_settings(settings: Settings) -> None:
     partitions = 1 if settings.partitions is None else settings.partitions
-    if settings.batch < 1 or partitions < 1:
-        found = settings.batch if settings.batch < 1 else partitions
-        raise AuroraError(f"batch and partitions must be 1 or more, found {found}")
+    for name, found in (("batch", settings.batch), ("partitions", partitions)):
+        if found < 1:
+            raise AuroraError(f"{name} must be 1 or more, found {found}")
     if partitions > MOST_PARTITIONS:
         raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most; found {partitions:,}")
     if settings.checkpoint is not None:

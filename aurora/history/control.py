@@ -149,9 +149,7 @@ def _connected(home: Home) -> Iterator[socket.socket]:
                 connection.connect(path)
         except (FileNotFoundError, ConnectionRefusedError):
             if home.is_starting:
-                raise AuroraError(
-                    f"the network in {home.folder} is still starting; try again in a few seconds"
-                ) from None
+                raise home.fault_of_start() from None
             raise AuroraError(
                 f"no network runs in {home.folder}; start it with aurora run NETWORK --home {home.folder}"
             ) from None

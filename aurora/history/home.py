@@ -123,10 +123,19 @@ class Home:
             self.note_started()
         self._locks.release()
 
-    def check_parts(self, split: bool) -> None:
+    def check_network(self, network: str, remedy: str = "name another one") -> None:
+        """Raises a fault if the last run in this home was that of a network with another name."""
+        recorded = self.read_network()
+        if recorded is not None and recorded["name"] != network:
+            raise AuroraError(f"{self.folder} is the home of another network, {recorded['name']}; {remedy}")
+
+    def check_parts(self, split: bool, network: str) -> None:
         """Raises a fault if an earlier run in this home had the network in one part, and this one has two, or the other
         way round: what waits there would be lost."""
         begun = (self.checkpoint / "network").exists()
+        if begun and self.deferred.is_dir() != split:
+            # Another network may well have another number of parts.
+            self.check_network(network, "name another one, or start over with --fresh")
         if begun and self.deferred.is_dir() and not split:
             raise AuroraError(
                 f"{self.folder} holds a run in two parts, with tuples that wait between them: leave --no-deferring "
@@ -136,6 +145,10 @@ class Home:
             raise AuroraError(
                 f"{self.folder} holds a run in one part: give --no-deferring, or start over with --fresh"
             )
+
+    def fault_of_start(self) -> AuroraError:
+        """What a command says that needs a run which answers, while the run starts."""
+        return AuroraError(f"the network in {self.folder} is still starting; try again in a few seconds")
 
     def check_there(self) -> None:
         if self.folder.is_file():

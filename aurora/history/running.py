@@ -96,7 +96,7 @@ def start(
             home.checkpoint.mkdir(exist_ok=True)
         split = None if home is None or not settings.defer else split_network(network, sinks)
         if home is not None and not settings.fresh:
-            home.check_parts(split is not None)
+            home.check_parts(split is not None, network.name)
         if home is not None and split is not None:
             # Before the first part is begun: whoever goes on after a kill sees that there are two.
             home.deferred.mkdir(exist_ok=True)

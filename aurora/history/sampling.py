@@ -39,6 +39,10 @@ def measure_sample(
 ) -> Figures:
     """Runs the network on the sample, or the beginning of a long one, or until `stop` is set; all outputs go to files
     that are removed."""
+    for name, entry in network.inputs.items():
+        if name not in sources:
+            kind = "table" if entry.static else "input"
+            raise AuroraError(f"{kind} {name} has no sample; add --sample {name}=csv:PATH")
     shares = (*WARMING, *MEASURED)
     most = round(LONGEST_TRAIN / max(shares))
     cut = {
@@ -69,7 +73,8 @@ def measure_sample(
         cores = running.figures().cores
         running.wait(Either(enough, stop))
     found = averages.figures(cores)
-    if not any(read.rate for read in found.inputs.values()):
+    stopped = stop is not None and stop.is_set()
+    if not stopped and not any(read.rate for read in found.inputs.values()):
         raise AuroraError("the sample has no row that can be read: check its schema, and what the file holds")
     return replace(found, most=LONGEST_TRAIN * len(found.inputs))
 

@@ -23,6 +23,8 @@ FORMS = {
     "delivered": "[[100, 1], [50, 0.2], [0, 0]]",
     "value": "{of: Speed, graph: [[0, 1], [40, 0.1]]}",
 }
+# The same of a graph alone.
+GRAPHS = {**FORMS, "value": "[[0, 1], [40, 0.1]]"}
 
 # So much of a wrong value is shown.
 SHOWN = 80
@@ -99,7 +101,12 @@ def find_zone(outputs: Iterable[Qos | None]) -> float:
 
 def read_qos(given: Any, schema: Schema, where: str) -> Qos:
     """The graphs as people write them, checked; `schema` is that of the output."""
-    if not isinstance(given, Mapping) or not given:
+    if isinstance(given, Mapping) and not given:
+        raise AuroraError(
+            f"{where}: qos is empty; give one or more of {', '.join(FORMS)}, for example "
+            f"{{latency: {FORMS['latency']}}}"
+        )
+    if not isinstance(given, Mapping):
         raise AuroraError(f"{where}: qos is a mapping, for example {{latency: {FORMS['latency']}}}")
     for key in given:
         if key not in FORMS:
@@ -111,7 +118,7 @@ def read_qos(given: Any, schema: Schema, where: str) -> Qos:
         latency = _read_graph(given["latency"], "latency", where)
         _check_falls(latency, "latency", where)
         if latency.points[0][0] < 0:
-            raise AuroraError(f"{where}: qos latency: begins at {latency.points[0][0]:g} s; begin at 0")
+            raise AuroraError(f"{where}: qos latency: begins at {_plain(latency.points[0][0])} s; begin at 0")
         if not latency.good_until:
             raise AuroraError(
                 f"{where}: qos latency: utility falls from 0 s on, and every row takes some time; begin with a good "
@@ -136,7 +143,8 @@ def _read_value(given: Any, schema: Schema, where: str) -> ValueGraph:
         )
     if not (pa.types.is_integer(schema[field]) or pa.types.is_floating(schema[field])):
         raise AuroraError(
-            f"{where}: qos value: {field} is {type_name(schema[field])}; a value graph needs a number"
+            f"{where}: qos value: {field} is {type_name(schema[field])}; a value graph needs an integer, float or "
+            "double field; cast it in a map"
         )
     return ValueGraph(str(field), _read_graph(given["graph"], "value", where))
 
@@ -144,23 +152,28 @@ def _read_value(given: Any, schema: Schema, where: str) -> ValueGraph:
 def _read_graph(given: Any, kind: str, where: str) -> Graph:
     """Points in ascending order; a delivered graph may stand the other way round, as the paper draws it."""
     place = f"{where}: qos {kind}"
-    form = FORMS[kind]
+    given = _native(given)
     if not isinstance(given, list | tuple) or len(given) < 2:
-        raise AuroraError(f"{place}: a graph is a list of two points or more, for example {form}")
+        raise AuroraError(f"{place}: a graph is a list of two points or more, for example {GRAPHS[kind]}")
     points = []
-    for point in given:
+    for point in map(_native, given):
+        if isinstance(point, list | tuple):
+            point = [_native(number) for number in point]
         if not isinstance(point, list | tuple) or len(point) != 2 or not all(map(_is_number, point)):
             raise AuroraError(f"{place}: a point is two numbers such as [2, 1], found '{_short(point)}'")
         x, y = float(point[0]), float(point[1])
         if not 0 <= y <= 1:
-            raise AuroraError(f"{place}: utility {y:g} at {x:g} is outside 0 to 1")
+            raise AuroraError(f"{place}: utility {_plain(y)} at {_plain(x)} is outside 0 to 1")
         points.append((x, y))
     if kind == "delivered" and points[0][0] > points[-1][0]:
         points.reverse()
     for (before, _), (after, _) in pairwise(points):
-        if not before < after:
+        if before == after:
+            raise AuroraError(f"{place}: x = {_plain(after)} appears twice; write each x once")
+        if after < before:
             raise AuroraError(
-                f"{place}: {after:g} comes after {before:g}; sort the points, and give each x once"
+                f"{place}: x = {_plain(after)} follows x = {_plain(before)}; write the points in ascending order, "
+                "each x once"
             )
     return Graph(tuple(points))
 
@@ -168,6 +181,11 @@ def _read_graph(given: Any, kind: str, where: str) -> Graph:
 def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
+
+
+def _native(value: Any) -> Any:
+    """A number or an array of NumPy's as Python's own."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _is_number(value: Any) -> bool:
@@ -179,23 +197,24 @@ def _check_falls(graph: Graph, kind: str, where: str) -> None:
     for (x0, y0), (x1, y1) in pairwise(graph.points):
         if y1 > y0:
             raise AuroraError(
-                f"{where}: qos {kind}: utility rises from {y0:g} at {x0:g} to {y1:g} at {x1:g}; a longer latency is "
-                "never worth more"
+                f"{where}: qos {kind}: utility rises from {_plain(y0)} at {_plain(x0)} to {_plain(y1)} "
+                f"at {_plain(x1)}; a longer latency is never worth more"
             )
 
 
 def _check_delivered(graph: Graph, where: str) -> None:
     if graph.points[-1][0] <= 1:
         raise AuroraError(
-            f"{where}: qos delivered: shares are percent: the graph ends at {graph.points[-1][0]:g}%; write 100 for all"
+            f"{where}: qos delivered: shares are percent: the graph ends at {_plain(graph.points[-1][0])}%; "
+            "write 100 for all"
         )
     if graph.points[0][0] < 0 or graph.points[-1][0] > 100:
         raise AuroraError(f"{where}: qos delivered: shares are percent from 0 to 100")
     for (x0, y0), (x1, y1) in pairwise(graph.points):
         if y1 < y0:
             raise AuroraError(
-                f"{where}: qos delivered: utility falls from {y0:g} at {x0:g}% to {y1:g} at {x1:g}%; more tuples are "
-                "never worth less"
+                f"{where}: qos delivered: utility falls from {_plain(y0)} at {_plain(x0)}% to {_plain(y1)} "
+                f"at {_plain(x1)}%; more tuples are never worth less"
             )
 
 

@@ -22,7 +22,7 @@ output far <- more.1           250                  p50 0.25 s, p99 1.5 s
 output near <- over.rest       750
 
 outside the boxes: 2 us for each row read, 33% of the work, and 0.40 s for each batch
-it could take about 300,000 rows/s as they come now, on 2 cores
+at the current mix of rows, 2 cores can sustain about 300,000 rows/s
 input r falls behind: 3 rows waiting
 """
 
@@ -86,7 +86,7 @@ def test_what_was_changed_while_it_ran_and_why() -> None:
     changes = (Change(7, "b and a work in this order", "a tuple costs 1 µs instead of 2 µs: ..."),)
     told = describe_run(Statistics("running", 9, changes=changes), ["over"], {"far": None}, {}, {})
     assert draw_figures(describe_arcs(network), told).endswith(
-        "\nfrom batch 7 on: b and a work in this order, for a tuple costs 1 µs instead of 2 µs: ..."
+        "\nfrom batch 7 on: b and a work in this order, because a tuple costs 1 µs instead of 2 µs: ..."
     )
 
 

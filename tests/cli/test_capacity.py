@@ -2,14 +2,18 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from aurora import start
 from aurora.adapt.averages import Averages
+from aurora.adapt.drawing import describe_arcs
 from aurora.history.home import Home
+from aurora.network.text import read_network
 from tests.adapt.batches import batch
 
 NETWORK = """\
@@ -67,9 +71,9 @@ def test_what_does_not_fit(aurora, network: Path, home: Path) -> None:  # type: 
     ended = aurora(*words)
     assert ended.status == 1 and ended.err == ""
     assert ended.out.endswith(
-        "does not fit; the largest rates that do: r 100,000\n33% of all rows would have to stay out\n"
+        "does not fit; the largest rates that do: r 100,000\n33% of the rows would have to be dropped\n"
         # What is shed has been read.
-        "shed by the graphs of the outputs: 37% of r; what then comes: far 63%, near 63%\n"
+        "the graphs would shed 37% of r, leaving far 63%, near 63%\n"
     )
     found = json.loads(aurora(*words, "--json").out)
     assert not found["fits"] and found["largest"]["r"] == pytest.approx(100_000)
@@ -94,7 +98,7 @@ def test_a_network_in_two_parts(aurora, network: Path, home: Path) -> None:  # t
         "near: {from: over.rest, qos: {", "near: {from: more, qos: {latency: [[0, 1], [60, 1], [90, 0]], "
     )
     network.write_text(patient)
-    assert aurora(*words).out.endswith("is not counted: --no-deferring runs them as one\n")
+    assert aurora(*words).out.endswith("is not included; run with --no-deferring to avoid it\n")
     assert json.loads(aurora(*words, "--json").out)["two_parts"]
 
 
@@ -103,7 +107,7 @@ def test_a_network_in_two_parts(aurora, network: Path, home: Path) -> None:  # t
     [
         (
             ["--rate", "r=5"],
-            "what a tuple costs is measured either by a run or on a sample: give --home DIR or --sample",
+            "give either --home DIR (costs from its runs) or --sample NAME=csv:PATH, not both",
         ),
         (["--home", "{home}"], "input r has no rate; add --rate r=ROWS_PER_SECOND"),
         (["--home", "{home}", "--rate", "r=many"], "--rate r=many: write a number of rows a second"),
@@ -111,12 +115,64 @@ def test_a_network_in_two_parts(aurora, network: Path, home: Path) -> None:  # t
         (["--home", "{home}", "--rate", "r=5", "--headroom", "2"], "--headroom 2: write a share above 0"),
         (["--home", "nowhere", "--rate", "r=5"], "nowhere is not the home of a network"),
         (["--sample", "r=csv:nothing.csv", "--rate", "r=5"], "source r: there is no nothing.csv"),
+        (
+            ["--sample", "r", "--rate", "r=5"],
+            "--sample r: write NAME=ADDRESS, for example reports=csv:reports.csv",
+        ),
     ],
 )
 def test_faults(aurora, network: Path, home: Path, words: list[str], told: str) -> None:  # type: ignore[no-untyped-def]
     ended = aurora("capacity", network, *(word.replace("{home}", str(home)) for word in words))
     assert ended.status == 1 and ended.out == ""
     assert ended.err.startswith("error: ") and told in ended.err and ended.err.count("\n") == 1
+
+
+def test_nearly_all_is_not_all(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora("capacity", network, "--rate", "r=900_000_000", "--home", home, "--cores", "2")
+    assert "99.9% of the rows would have to be dropped\n" in ended.out
+
+
+def test_a_table_needs_a_sample_too(aurora, network: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    network.write_text(NETWORK.replace("boxes:", '  sites: {schema: "a int", static: true}\nboxes:'))
+    (tmp_path / "r.csv").write_text("a\n1\n")
+    ended = aurora("capacity", network, "--rate", "r=5", "--sample", f"r=csv:{tmp_path / 'r.csv'}")
+    told = "error: table sites has no sample; add --sample sites=csv:PATH\n"
+    assert (ended.status, ended.out, ended.err) == (1, "", told)
+
+
+def test_the_home_of_another_network(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+    words = ("capacity", network, "--rate", "r=5000", "--home", home)
+    Home.of(home).write_network(describe_arcs(read_network(network)))
+    assert (aurora(*words).status, aurora(*words).err) == (0, "")
+    network.write_text(
+        NETWORK.replace('over: {filter: ["a > 1"]', 'over: {filter: ["a > 1", "a > 0"]').replace(
+            "outputs:", '  more: {map: {a: "a + 1"}, from: over}\noutputs:'
+        )
+    )
+    changed = aurora(*words)
+    assert changed.status == 0 and changed.err.startswith(
+        "the boxes of network border are not those of its last run"
+    )
+    network.write_text(NETWORK.replace("network: border", "network: mill"))
+    ended = aurora(*words)
+    told = f"error: {home} is the home of another network, border; name another one\n"
+    assert (ended.status, ended.out, ended.err) == (1, "", told)
+
+
+def test_a_signal_while_a_sample_is_measured(  # type: ignore[no-untyped-def]
+    aurora, network: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first row is read: the sample is not to blame."""
+    (tmp_path / "r.csv").write_text("a\n1\n")
+    for number in (signal.SIGINT, signal.SIGTERM):
+
+        def start_late(*arguments: object, number: int = number) -> object:
+            os.kill(os.getpid(), number)
+            return start(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr("aurora.history.sampling.start", start_late)
+        ended = aurora("capacity", network, "--rate", "r=5", "--sample", f"r=csv:{tmp_path / 'r.csv'}")
+        assert (ended.status, ended.out, ended.err) == (128 + number, "", "stopped\n")
 
 
 def test_a_home_without_figures(aurora, network: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -136,9 +192,20 @@ def test_a_sample_is_run_and_measured(aurora, network: Path, tmp_path: Path, spa
     assert sorted(os.listdir(tmp_path)) == ["border.yaml", "r.csv"], "nothing is left behind"
 
 
-def test_a_network_of_a_home_with_its_figures(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_network_of_a_home_with_its_figures(  # type: ignore[no-untyped-def]
+    aurora, network: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended = aurora("explain", "--home", home)
-    assert ended.status == 1 and f"aurora explain NETWORK --home {home}" in ended.err
+    assert ended.status == 1 and ended.err == (
+        f"error: the home does not record its network yet; name it: aurora explain NETWORK --home {home}\n"
+    )
+    starting = Home.of(home)
+    monkeypatch.setattr("aurora.history.home.is_checkpoint", lambda _: True)
+    starting.open()
+    ended = aurora("explain", "--home", home)
+    starting.release()
+    assert ended.status == 1
+    assert ended.err == f"error: the network in {home} is still starting; try again in a few seconds\n"
     ended = aurora("explain", network, "--home", home)
     assert ended.status == 0
     (line,) = (line.split() for line in ended.out.splitlines() if line.startswith("filter over"))

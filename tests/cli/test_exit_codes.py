@@ -53,10 +53,13 @@ def test_how_commands_end(code: int, words: list[str], told: str) -> None:
         ["completion", "bash"],
         ["explain", "--no-spark", BORDER],
         ["show", "many.csv"],
+        ["status", "home"],
+        ["status", "home", "--watch"],
     ],
 )
 def test_141_when_nobody_reads(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "many.csv").write_text("a\n1\n2\n")
+    (tmp_path / "home" / "checkpoint").mkdir(parents=True)
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:

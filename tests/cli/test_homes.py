@@ -135,7 +135,7 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
                 "a query first is attached",
             ),
             (("attach", home, "one.yaml", "--sink", "out=csv:one.csv"), "sink out ("),
-            (("attach", home, "one.yaml"), "no sink is given; outputs are out"),
+            (("attach", home, "one.yaml"), "no sink given; add --sink out=csv:PATH (outputs: out)"),
             (("attach", home, "one.yaml", "--sink", "in=csv:x.csv"), "sink in: the network has no output"),
             (("attach", home, "one.yaml", "--sink", "out=csv:x.csv", "--since", "soon"), "since soon: "),
             (
@@ -171,12 +171,15 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
         assert shown.out.startswith("Sid,Time,Pos\n") and shown.out.count("\n") == 3
         table = aurora("status", home).out
         assert table.startswith("paused, ") and "recent" in table and "first" in table
-        assert aurora("step", home).status == 0
+        stepped = aurora("step", home)
+        told = f"makes 1 batch as soon as there is input, then pauses; aurora resume {home} continues\n"
+        assert (stepped.status, stepped.err) == (0, told)
         found = json.loads(aurora("status", home, "--json").out)
         assert found["queries"]["first"]["points"] == {"p": "recent"} and found["controls"]["paused"]
         wait_until(lambda: running.queries()["first"].behind == 0 and running.queries()["first"].taken > 0)
         assert aurora("detach", home, "first").status == 0 and running.queries() == {}
-        assert aurora("resume", home).status == 0
+        resumed = aurora("resume", home)
+        assert (resumed.status, resumed.err) == (0, "resumed\n")
         stopped = aurora("stop", home)
         assert stopped.status == 0 and stopped.err.startswith("stopped after ")
     assert aurora("status", home).out.startswith("stopped, ")

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 from pyspark.sql import SparkSession
 
+from aurora import AuroraError
+from aurora.cli.interrupts import stoppable
 from tests.engine.processes import PATIENCE, committed, wait_for
 from tests.history.attached import wait_until
 from tests.test_docs import call
@@ -107,6 +110,38 @@ def test_a_java_that_was_killed_is_one_line(files: Path) -> None:
     log = Path(told[0].partition("(more in ")[2].rstrip(")"))
     assert log.exists()
     log.unlink()
+
+
+def test_a_signal_to_the_whole_group_while_spark_starts(files: Path) -> None:
+    """As `KillMode=control-group` does it: Java ends as well, and is not to blame."""
+    process = subprocess.Popen(
+        [*MAIN, *FOLLOWED], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(process, lambda: has_java(process.pid))  # type: ignore[arg-type]
+    os.killpg(process.pid, signal.SIGTERM)
+    told = process.communicate(timeout=PATIENCE)[1]
+    assert (process.returncode, told) == (143, "stopped\n")
+
+
+def test_a_fault_stays_one_unless_a_signal_has_ended_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aurora.cli.interrupts._spark_runs", lambda: True)
+    with pytest.raises(AuroraError, match="the disk is full"), stoppable():
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AuroraError("the disk is full")
+    monkeypatch.setattr("aurora.cli.interrupts._spark_runs", lambda: False)
+    with pytest.raises(AuroraError, match="Spark did not start"), stoppable():
+        raise AuroraError("Spark did not start")
+    with pytest.raises(typer.Exit) as ended, stoppable():
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ConnectionRefusedError
+    assert ended.value.exit_code == 143
+
+
+def has_java(group: int) -> bool:
+    try:
+        return java_of(group) > 0
+    except StopIteration:
+        return False
 
 
 def java_of(group: int) -> int:

@@ -97,7 +97,7 @@ SOURCE = f"reports=csv:{REPORTS}"
 # Options of a run, and the line that they are answered with.
 WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--sink", "alarms=console"), "input reports has no source; add --source reports=csv:PATH"),
-    (("--source", SOURCE), "no sink is given; outputs are alarms"),
+    (("--source", SOURCE), "no sink given; add --sink alarms=csv:PATH (outputs: alarms)"),
     (("--source", f"report=csv:{REPORTS}", "--sink", "alarms=console"), "source report: the network has no input"),
     (("--source", SOURCE, "--sink", "alarm=console"), "sink alarm: the network has no output of that name"),
     (("--source", SOURCE, "--source", SOURCE, "--sink", "alarms=console"), "--source reports is given twice"),
@@ -106,7 +106,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--source", "reports=csv:nowhere.csv", "--sink", "alarms=console"), "source reports: there is no nowhere.csv"),
     (("--source", "reports=tcp:9000", "--sink", "alarms=console"), "source reports: 'tcp:9000' needs a host"),
     (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is not an address"),
-    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch and partitions must be 1 or more"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch must be 1 or more, found 0"),
     (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
     (("--source", SOURCE, "--sink", "alarms=console", "--master", "nonsense"), "'nonsense' is not a Spark master"),
 ]  # fmt: skip

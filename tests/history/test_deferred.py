@@ -212,3 +212,9 @@ def test_a_home_in_two_parts_is_not_run_in_one(spark: SparkSession, tmp_path: Pa
         wait_until(lambda: two.statistics().batches >= 1)
     with pytest.raises(AuroraError, match="holds a run in two parts, with tuples that wait"):
         start(make_network(part), source(part), sinks(tmp_path / "o"), settings(tmp_path, defer=False))
+    other = make_network(part)
+    name, other.name = other.name, "mill"
+    with pytest.raises(
+        AuroraError, match=f"is the home of another network, {name}; name another one, or start"
+    ):
+        start(other, source(part), sinks(tmp_path / "o"), settings(tmp_path, defer=False))

@@ -243,7 +243,7 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
         timed = from_text(QUERIES["sums"], "sums", running.schemas)
         assert "point timed keeps 1h; ask for no more than that" in refused(timed, "2h")
         assert "a name may contain letters" in refused(one, name="a b")
-        assert "no sink is given" in refused(one, sinks={})
+        assert "no sink given; add --sink" in refused(one, sinks={})
         assert "is not an address" in refused(one, sinks={"out": "elsewhere"})
         assert "the network has no output of that name" in refused(one, sinks={"in": "csv:x.csv"})
         assert "lies in the folder of the home" in refused(one, sinks={"out": f"csv:{tmp_path}/home/x.csv"})

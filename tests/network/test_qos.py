@@ -42,6 +42,15 @@ def test_a_delivered_graph_may_be_written_either_way_round() -> None:
     assert network(turned) == network() and to_text(network(turned)) == to_text(network())
 
 
+def test_a_graph_may_be_made_of_numpy_numbers() -> None:
+    qos = {
+        "latency": np.array(QOS["latency"]),
+        "delivered": [np.array(point) for point in QOS["delivered"]],
+        "value": {"of": "Speed", "graph": [[np.int64(0), np.float32(1)], [np.int16(40), np.float64(0.1)]]},
+    }
+    assert network(qos) == network() and to_text(network(qos)) == to_text(network())
+
+
 def test_the_utility_of_what_was_delivered() -> None:
     qos = network().outputs["out"].qos
     assert qos is not None
@@ -54,7 +63,7 @@ def test_the_utility_of_what_was_delivered() -> None:
 @pytest.mark.parametrize(
     ("qos", "fault"),
     [
-        ({}, "qos is a mapping, for example"),
+        ({}, r"qos is empty; give one or more of latency, delivered, value, for example \{latency: "),
         ([1], "qos is a mapping, for example"),
         (
             {"latencies": []},
@@ -68,7 +77,16 @@ def test_the_utility_of_what_was_delivered() -> None:
             {"latency": [[0, 0.5], [2, 1]]},
             "utility rises from 0.5 at 0 to 1 at 2; a longer latency",
         ),
-        ({"latency": [[2, 1], [1, 0]]}, "latency: 1 comes after 2; sort the points, and give each x once"),
+        ({"latency": [[0, 1.0000001], [2, 0]]}, "latency: utility 1.0000001 at 0 is outside 0 to 1"),
+        (
+            {"latency": [[5, 1], [2, 0]]},
+            "latency: x = 2 follows x = 5; write the points in ascending order, each x once",
+        ),
+        ({"latency": [[0, 1], [2, 1], [2, 0]]}, "latency: x = 2 appears twice; write each x once"),
+        (
+            {"value": {"of": "Speed", "graph": [[0, 1]]}},
+            r"value: a graph is a list of two points or more, for example \[\[0, 1\], \[40, 0.1\]\]",
+        ),
         ({"latency": [[-1, 1], [1, 0]]}, "latency: begins at -1 s; begin at 0"),
         ({"latency": [[0, 1], [5, 0]]}, "latency: utility falls from 0 s on, and every row takes some time"),
         (
@@ -88,7 +106,7 @@ def test_the_utility_of_what_was_delivered() -> None:
         ({"value": {"of": "Sped", "graph": [[0, 1], [1, 0]]}}, r"no field Sped \(did you mean Speed\?\)"),
         (
             {"value": {"of": "Name", "graph": [[0, 1], [1, 0]]}},
-            "Name is string; a value graph needs a number",
+            "Name is string; a value graph needs an integer, float or double field; cast it in a map",
         ),
     ],
 )
