@@ -160,22 +160,27 @@ class LineFiles:
             self._begin_anew_if_replaced(cursor)
         else:
             self._check(cursor)
+        begun = cursor["file"]
         while cursor["file"] < len(files) and cursor["row"] < target:
             path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            # Somebody may write all the time: whether the file is final is asked first, then its size, once for all.
             final = self._final(path)
-            if known:
+            size = text.size()
+            if known and len(dates) == cursor["file"] - begun:
                 dates.append(find_date(path, (dates or known)[-1], self.clock()))
-            self._skip_header(cursor, path)
-            found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final)
-            self._seen[path] = cursor["byte"], found
+            readable = self._skip_header(cursor, path, final, size)
+            found = NOTHING
+            if readable:
+                found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final, size)
             if len(found.ends):
+                self._seen[path] = cursor["byte"], found
                 if first:
                     place = cursor["byte"], cursor["line"]
                     add_notice(
                         cursor,
                         hints(
                             text,
-                            self._texts.form(path, final),
+                            self._texts.form(path, final, size),
                             *place,
                             self.schema,
                             final,
@@ -185,9 +190,12 @@ class LineFiles:
                 cursor["line"] += int(found.lines[-1])
                 cursor["row"] += len(found.ends)
                 first = False
-            if cursor["byte"] < text.size() or self._tailed:
+            if cursor["byte"] < size or self._tailed:
                 break
-            if cursor["file"] + 1 == len(files) and not (cursor["row"] < target and self._files.look()):
+            if cursor["file"] + 1 == len(files):
+                if cursor["row"] < target and self._files.look():
+                    # Its last lines may have come just before the next file: it is looked at once more.
+                    continue
                 break
             passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
@@ -272,15 +280,16 @@ class LineFiles:
         files = self._files.known()
         ends, dates = self._passed(start, end), dates_of(end)
         while cursor["row"] < end["row"]:
+            if cursor["file"] > end["file"]:
+                raise _changed(files[end["file"]])
             path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
-            self._skip_header(cursor, path)
             stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
+            if stop:
+                self._skip_header(cursor, path, True, stop)
             if cursor["byte"] < stop:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
-                cut = cut_lines(
-                    text, self._texts.form(path, self._final(path)), found, *place, share, self.schema
-                )
+                cut = cut_lines(text, self._texts.form(path, True, stop), found, *place, share, self.schema)
                 pieces += [date_piece(piece, dates, cursor["file"] - start["file"]) for piece in cut]
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
@@ -292,7 +301,11 @@ class LineFiles:
             return found
         return scan(self._texts.text(path), start, records, self._csv, True, stop)
 
-    def _skip_header(self, cursor: Cursor, path: str) -> None:
-        head = self._texts.head(path, self._final(path)) if cursor["byte"] == 0 else None
+    def _skip_header(self, cursor: Cursor, path: str, final: bool, size: int) -> bool:
+        """Goes behind the header of a file of that size; False if more of it must come to tell whether there is one."""
+        if cursor["byte"]:
+            return True
+        head = self._texts.head(path, final, size)
         if head is not None:
             cursor.update(byte=head.bytes, line=cursor["line"] + head.lines)
+        return head is not None

@@ -1,6 +1,7 @@
 """Files of lines as they are read: unpacked where they are packed, and what the first line of each tells."""
 
 import os
+from codecs import BOM_UTF8 as BOM
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,18 +37,24 @@ class TextFiles:
         copy = unpack(path, self.unpacked, encoding if is_wide(encoding) else None)
         return FileText(copy, os.path.basename(path))
 
-    def head(self, path: str, complete: bool = True) -> Head | None:
-        """What the first line tells; nothing if more of it may come, unless the file is complete."""
+    def head(self, path: str, complete: bool = True, size: int | None = None) -> Head | None:
+        """What the first line tells; nothing if more of it may come, unless the file is complete.
+
+        Only so many bytes of the file are looked at, or all.
+        """
         if path not in self._heads:
             text = self.text(path)
-            head = read_head(text, 0, self.style, self.schema, complete, text.size())
+            size = text.size() if size is None else size
+            if size < len(BOM) and not complete and BOM.startswith(text.read(0, size)):
+                return None
+            head = read_head(text, 0, self.style, self.schema, complete, size)
             if head is None:
                 return None
             self._heads[path] = head
         return self._heads[path]
 
-    def form(self, path: str, complete: bool = True) -> Form:
-        head = self.head(path, complete)
+    def form(self, path: str, complete: bool = True, size: int | None = None) -> Form:
+        head = self.head(path, complete, size)
         return head.form if head is not None else Form(self.style.csv if self.style.kind == "csv" else None)
 
     def forget(self, path: str) -> None:
