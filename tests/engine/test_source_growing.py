@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from aurora import Schema
+from aurora import AuroraError, Schema
 from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import Cursor
 from aurora.engine.sources.text.text import FileText
@@ -91,4 +92,59 @@ def test_a_byte_order_mark_of_json_lines_that_comes_later(folder: Path) -> None:
         path.write_bytes(begun)
         assert source.advance(start, 100)["row"] == 0
     path.write_bytes(b'\xef\xbb\xbf{"a": 1, "b": 2}\n')
+    assert rows_between(source, start, source.advance(start, 100)) == [(1, 2)]
+
+
+def packed(kind: str, rows: str) -> bytes:
+    if kind == "utf-16":
+        return rows.encode("utf-16")
+    return pa.compress(rows.encode(), {"gz": "gzip", "zst": "zstd"}[kind], asbytes=True) if rows else b""
+
+
+def of_kind(folder: Path, kind: str) -> LineFiles:
+    source = followed(folder)
+    source.unpacked = str(folder.parent / "unpacked")
+    source.encoding = "utf-16" if kind == "utf-16" else "utf-8"
+    return source
+
+
+def name_of(number: int, kind: str) -> str:
+    return f"{number}.csv" if kind == "utf-16" else f"{number}.csv.{kind}"
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst", "utf-16"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_empty_file_of_which_a_copy_is_to_be_made_is_waited_for(
+    folder: Path, kind: str, restart: bool
+) -> None:
+    path = folder / name_of(1, kind)
+    path.touch()
+    source = of_kind(folder, kind)
+    start = source.begin()
+    assert source.advance(start, 100) == start and not source.finished(start)
+    assert source.row_bytes(start) == 0
+    path.write_bytes(packed(kind, "1,2\n3,4\n"))
+    (folder / name_of(2, kind)).write_bytes(packed(kind, "5,6\n"))
+    (folder / name_of(3, kind)).touch()
+    source = of_kind(folder, kind) if restart else source
+    one = source.advance(start, 100)
+    assert rows_between(source, start, one) == [(1, 2), (3, 4), (5, 6)]
+    source = of_kind(folder, kind) if restart else source
+    (folder / name_of(3, kind)).write_bytes(packed(kind, "7,8\n"))
+    two = source.advance(one, 100)
+    assert rows_between(source, one, two) == [(7, 8)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+@pytest.mark.parametrize("later", ["2.csv", "_ended"])
+def test_an_empty_compressed_file_that_will_not_grow_is_a_fault(folder: Path, kind: str, later: str) -> None:
+    path = folder / name_of(1, kind)
+    path.touch()
+    (folder / later).touch()
+    source = of_kind(folder, kind)
+    start = source.begin()
+    for _ in range(2):
+        with pytest.raises(AuroraError, match=rf"1\.csv\.{kind} cannot be unpacked: it has no bytes"):
+            source.advance(start, 100)
+    path.write_bytes(packed(kind, "1,2\n"))
     assert rows_between(source, start, source.advance(start, 100)) == [(1, 2)]

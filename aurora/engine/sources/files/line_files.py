@@ -111,6 +111,12 @@ class LineFiles:
             return True
         return self._files.several and (path != self._files.known()[-1] or self._files.ended())
 
+    def _must_come(self, path: str) -> bool:
+        """Whether nothing of a file is there yet of which a copy is to be made: the last one, if others may follow."""
+        if not self.follow or not self._texts.is_copied(path) or path != self._files.known()[-1]:
+            return False
+        return os.path.exists(path) and not os.path.getsize(path) and not self._files.ended()
+
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""
         # Only what is behind the last one that went: of a folder that is followed for days there are many.
@@ -162,7 +168,12 @@ class LineFiles:
             self._check(cursor)
         begun = cursor["file"]
         while cursor["file"] < len(files) and cursor["row"] < target:
-            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            path = files[cursor["file"]]
+            if not cursor["byte"] and self._must_come(path):
+                if self._files.look():
+                    continue
+                break
+            text = self._texts.text(path)
             # Somebody may write all the time: whether the file is final is asked first, then its size, once for all.
             final = self._final(path)
             size = text.size()
@@ -204,7 +215,8 @@ class LineFiles:
         if dates:
             cursor[DATES] = dates
         if cursor["file"] < len(files):
-            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), cursor["byte"])
+            byte = cursor["byte"]
+            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), byte) if byte else 0
         return cursor
 
     def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
@@ -262,6 +274,8 @@ class LineFiles:
     def row_bytes(self, cursor: Cursor) -> int:
         files = self._files.known()
         if cursor["file"] >= len(files) or not os.path.exists(path := files[cursor["file"]]):
+            return 0
+        if self._must_come(path):
             return 0
         return line_bytes(self._texts.text(path), cursor["byte"], cursor["line"])
 

@@ -38,6 +38,8 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     if not os.path.exists(target):
         os.makedirs(folder, exist_ok=True)
         try:
+            if is_packed(path) and not os.path.getsize(path):
+                raise EOFError("it has no bytes yet")
             with open_packed(path) as packed, open(target + ".partial", "wb") as file:
                 if encoding is None:
                     shutil.copyfileobj(packed, file, CHUNK)
