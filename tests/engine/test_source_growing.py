@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from aurora import AuroraError, Schema
+from aurora.engine.sources.files import text_files
 from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.unpack import unpack
 from aurora.engine.sources.source import Cursor
 from aurora.engine.sources.text.text import FileText
 from tests.engine.test_sources import rows_of
@@ -148,3 +150,46 @@ def test_an_empty_compressed_file_that_will_not_grow_is_a_fault(folder: Path, ki
             source.advance(start, 100)
     path.write_bytes(packed(kind, "1,2\n"))
     assert rows_between(source, start, source.advance(start, 100)) == [(1, 2)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst", "utf-16"])
+@pytest.mark.parametrize("later", ["2.csv", "_ended"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_file_that_grows_after_a_copy_was_made_is_a_fault(
+    folder: Path, kind: str, later: str, restart: bool
+) -> None:
+    path = folder / name_of(1, kind)
+    old = packed(kind, "1,2\n")
+    path.write_bytes(old)
+    source = of_kind(folder, kind)
+    start = source.begin()
+    one = source.advance(start, 100)
+    assert rows_between(source, start, one) == [(1, 2)]
+    path.write_bytes(old + packed(kind, "3,4\n"))
+    (folder / later).touch()
+    source = of_kind(folder, kind) if restart else source
+    fault = rf"{path.name} was replaced, changed or removed: it had {len(old)} bytes when it was unpacked"
+    with pytest.raises(AuroraError, match=fault):
+        source.advance(one, 100)
+    if later == "_ended":
+        with pytest.raises(AuroraError, match=fault):
+            source.finished(one)
+    path.write_bytes(old)
+    assert not rows_between(source, one, source.advance(one, 100)), "the old one is back"
+
+
+def test_a_file_that_grows_while_its_copy_is_made_is_a_fault(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "1.csv.gz"
+    path.write_bytes(packed("gz", "1,2\n"))
+
+    def grown(*given: Any) -> str:
+        copy = unpack(*given)
+        with open(path, "ab") as file:
+            file.write(packed("gz", "3,4\n"))
+        return copy
+
+    monkeypatch.setattr(text_files, "unpack", grown)
+    with pytest.raises(AuroraError, match="was replaced, changed or removed"):
+        of_kind(folder, "gz").advance(of_kind(folder, "gz").begin(), 100)

@@ -203,6 +203,7 @@ class LineFiles:
                 first = False
             if cursor["byte"] < size or self._tailed:
                 break
+            self._texts.check_size(path)
             if cursor["file"] + 1 == len(files):
                 if cursor["row"] < target and self._files.look():
                     # Its last lines may have come just before the next file: it is looked at once more.
@@ -260,10 +261,12 @@ class LineFiles:
         if self.follow and not self._files.ended():
             return False
         files = self._files.known()
-        return bool(
-            cursor["file"] >= len(files)
-            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._texts.text(files[-1]).size())
-        )
+        if cursor["file"] >= len(files):
+            return True
+        if cursor["file"] + 1 < len(files) or cursor["byte"] < self._texts.text(files[-1]).size():
+            return False
+        self._texts.check_size(files[-1])
+        return True
 
     def waiting(self, cursor: Cursor) -> int | None:
         files = self._files.there()
