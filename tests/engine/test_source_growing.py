@@ -193,3 +193,61 @@ def test_a_file_that_grows_while_its_copy_is_made_is_a_fault(
     monkeypatch.setattr(text_files, "unpack", grown)
     with pytest.raises(AuroraError, match="was replaced, changed or removed"):
         of_kind(folder, "gz").advance(of_kind(folder, "gz").begin(), 100)
+
+
+@pytest.mark.parametrize("kind", ["csv", "gz"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_the_last_file_may_go_when_all_its_rows_are_done(folder: Path, kind: str, restart: bool) -> None:
+    def opened() -> LineFiles:
+        return of_kind(folder, "utf-8" if kind == "csv" else kind)
+
+    path = folder / ("1.csv" if kind == "csv" else "1.csv.gz")
+    path.write_bytes(b"1,2\n" if kind == "csv" else packed("gz", "1,2\n"))
+    source = opened()
+    start = source.begin()
+    one = source.advance(start, 100)
+    assert rows_between(source, start, one) == [(1, 2)]
+    path.unlink()
+    source = opened() if restart else source
+    source.check()
+    assert source.advance(one, 100) == one and not source.finished(one)
+    assert not source.waiting(one) and not source.row_bytes(one)
+    (folder / "2.csv").write_text("3,4\n")
+    (folder / "3.csv").write_text("5,6\n")
+    two = source.advance(one, 100)
+    source = opened() if restart else source
+    assert rows_between(source, one, two) == [(3, 4), (5, 6)]
+    source.forget(two)
+    (folder / "3.csv").unlink()
+    (folder / "_ended").touch()
+    assert source.finished(two)
+
+
+@pytest.mark.parametrize("rest", ["3,4\n", "3"])
+def test_a_last_file_that_goes_before_all_its_rows_are_read_is_a_fault(folder: Path, rest: str) -> None:
+    path = folder / "1.csv"
+    path.write_text("1,2\n" + rest)
+    source = followed(folder)
+    start = source.begin()
+    one = source.advance(start, 1)
+    path.unlink()
+    (folder / "2.csv").write_text("5,6\n")
+    for begun in (source, followed(folder)):
+        with pytest.raises(AuroraError, match=r"1\.csv was replaced, changed or removed"):
+            begun.advance(one, 100)
+        with pytest.raises(AuroraError, match=r"1\.csv was replaced, changed or removed"):
+            begun.pieces(start, one, 2)
+
+
+def test_an_empty_last_file_may_go(folder: Path) -> None:
+    (folder / "1.csv").write_text("1,2\n")
+    source = followed(folder)
+    start = source.begin()
+    (folder / "2.csv").touch()
+    one = source.advance(start, 100)
+    (folder / "2.csv").unlink()
+    (folder / "3.csv").write_text("5,6\n")
+    assert rows_between(source, start, one) + rows_between(source, one, source.advance(one, 100)) == [
+        (1, 2),
+        (5, 6),
+    ]

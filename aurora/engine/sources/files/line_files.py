@@ -26,6 +26,8 @@ __all__ = ["LineFiles"]
 
 # In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones.
 PASSED = "passed"
+# And in that of a followed folder: how many bytes the file had in which it is. If all were read, the file may go.
+SIZE = "size"
 
 
 def _changed(path: str) -> AuroraError:
@@ -165,18 +167,29 @@ class LineFiles:
         if self._tailed:
             self._begin_anew_if_replaced(cursor)
         else:
-            self._check(cursor)
+            self._check(cursor, True)
         begun = cursor["file"]
         while cursor["file"] < len(files) and cursor["row"] < target:
             path = files[cursor["file"]]
+            if cursor["file"] == begun and self._is_gone(cursor, path):
+                if begun + 1 == len(files) and not self._files.look():
+                    return cursor
+                if known:
+                    dates.append(find_date(path, known[-1], self.clock()))
+                passed.append([cursor["byte"], cursor["mark"]])
+                self._pass(cursor)
+                continue
             if not cursor["byte"] and self._must_come(path):
                 if self._files.look():
                     continue
+                cursor[SIZE] = 0
                 break
             text = self._texts.text(path)
             # Somebody may write all the time: whether the file is final is asked first, then its size, once for all.
             final = self._final(path)
             size = text.size()
+            if self.follow and self._files.several:
+                cursor[SIZE] = size
             if known and len(dates) == cursor["file"] - begun:
                 dates.append(find_date(path, (dates or known)[-1], self.clock()))
             readable = self._skip_header(cursor, path, final, size)
@@ -210,7 +223,7 @@ class LineFiles:
                     continue
                 break
             passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
-            cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+            self._pass(cursor)
         if passed:
             cursor[PASSED] = passed
         if dates:
@@ -219,6 +232,14 @@ class LineFiles:
             byte = cursor["byte"]
             cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), byte) if byte else 0
         return cursor
+
+    def _pass(self, cursor: Cursor) -> None:
+        cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+        cursor.pop(SIZE, None)
+
+    def _is_gone(self, cursor: Cursor, path: str) -> bool:
+        """Whether a file has gone all of whose rows have been read, as far as anybody saw."""
+        return cursor.get(SIZE) == cursor["byte"] and not os.path.exists(path)
 
     def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
         inode = os.stat(self.path).st_ino
@@ -234,12 +255,17 @@ class LineFiles:
             self._seen.clear()
         cursor["inode"] = inode
 
-    def _check(self, cursor: Cursor) -> None:
-        """Raises a fault unless what lies before a place is what was read to get there."""
+    def _check(self, cursor: Cursor, done: bool = False) -> None:
+        """Raises a fault unless what lies before a place is what was read to get there.
+
+        Of what is `done`, the file may have gone if there was nothing behind the place.
+        """
         files = self._files.known()
         if cursor["byte"] == 0 or (cursor["file"] >= len(files) and not self._tailed):
             return
         path = files[cursor["file"]] if files else self.path
+        if done and self._is_gone(cursor, path):
+            return
         known = os.path.exists(path) and (
             cursor.get("inode") in (None, os.stat(path).st_ino)
             and mark_before(self._texts.text(path), cursor["byte"]) == cursor["mark"]
@@ -252,6 +278,8 @@ class LineFiles:
         ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
         for number, (size, mark) in enumerate(end.get(PASSED, [])):
             path = self._files.known()[start["file"] + number]
+            if number == 0 and size == start["byte"] and self._is_gone(start, path):
+                continue
             text = self._texts.text(path) if os.path.exists(path) else None
             if text is None or text.size() != size or mark_before(text, size) != mark:
                 raise _changed(path)
@@ -263,7 +291,11 @@ class LineFiles:
         files = self._files.known()
         if cursor["file"] >= len(files):
             return True
-        if cursor["file"] + 1 < len(files) or cursor["byte"] < self._texts.text(files[-1]).size():
+        if cursor["file"] + 1 < len(files):
+            return False
+        if self._is_gone(cursor, files[-1]):
+            return True
+        if cursor["byte"] < self._texts.text(files[-1]).size():
             return False
         self._texts.check_size(files[-1])
         return True
@@ -293,17 +325,18 @@ class LineFiles:
         if start.get("generation", 0) != end.get("generation", 0):
             cursor.update(byte=0, line=0)
         else:
-            self._check(start)
+            self._check(start, True)
         files = self._files.known()
         ends, dates = self._passed(start, end), dates_of(end)
         while cursor["row"] < end["row"]:
             if cursor["file"] > end["file"]:
                 raise _changed(files[end["file"]])
-            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            path = files[cursor["file"]]
             stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
             if stop:
                 self._skip_header(cursor, path, True, stop)
             if cursor["byte"] < stop:
+                text = self._texts.text(path)
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
                 cut = cut_lines(text, self._texts.form(path, True, stop), found, *place, share, self.schema)
