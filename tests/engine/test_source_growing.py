@@ -9,8 +9,10 @@ import pytest
 from aurora import AuroraError, Schema
 from aurora.engine.sources.files import text_files
 from aurora.engine.sources.files.line_files import LineFiles
+from aurora.engine.sources.files.merged import MergedFiles
 from aurora.engine.sources.files.unpack import unpack
 from aurora.engine.sources.source import Cursor
+from aurora.engine.sources.text.lines import Style
 from aurora.engine.sources.text.text import FileText
 from tests.engine.test_sources import rows_of
 
@@ -251,3 +253,20 @@ def test_an_empty_last_file_may_go(folder: Path) -> None:
         (1, 2),
         (5, 6),
     ]
+
+
+@pytest.mark.parametrize("name", ["1.csv", "1.csv.gz"])
+def test_a_file_that_goes_before_it_is_read_is_named(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_bytes(packed("gz", "1,2\n") if name.endswith("gz") else b"1,2\n")
+    notes, unpacked = str(folder.parent / "notes"), str(folder.parent / "unpacked")
+    merged = MergedFiles(str(folder), Style("csv"), SCHEMA, "a", notes, unpacked)
+    merged.check("r")
+    source = LineFiles(str(folder), "csv", SCHEMA, notes=notes, unpacked=unpacked)
+    source.check()
+    path.unlink()
+    fault = rf"cannot read .*{name}: No such file"
+    with pytest.raises(AuroraError, match=fault):
+        merged.begin()
+    with pytest.raises(AuroraError, match=fault):
+        source.advance(source.begin(), 10)

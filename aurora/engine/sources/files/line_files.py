@@ -37,6 +37,14 @@ def _changed(path: str) -> AuroraError:
     )
 
 
+def _inode_of(path: str) -> int | None:
+    """The number by which a file is told from another of its name; nothing if it is not there."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
 @dataclass
 class LineFiles:
     """`style`: csv or json. `notes` is a file for what must not change, `unpacked` a folder for unpacked copies.
@@ -117,7 +125,7 @@ class LineFiles:
         """Whether nothing of a file is there yet of which a copy is to be made: the last one, if others may follow."""
         if not self.follow or not self._texts.is_copied(path) or path != self._files.known()[-1]:
             return False
-        return os.path.exists(path) and not os.path.getsize(path) and not self._files.ended()
+        return os.path.exists(path) and FileText.of(path).size() == 0 and not self._files.ended()
 
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""
@@ -161,11 +169,12 @@ class LineFiles:
         passed: list[list[int]] = []
         known = dates_of(cursor)
         dates: list[int] = []
-        if not files or (self._tailed and not os.path.exists(self.path)):
+        inode = _inode_of(self.path)
+        if not files or (self._tailed and inode is None):
             return cursor
         first = cursor["row"] == 0
         if self._tailed:
-            self._begin_anew_if_replaced(cursor)
+            self._begin_anew_if_replaced(cursor, inode)
         else:
             self._check(cursor, True)
         begun = cursor["file"]
@@ -241,8 +250,7 @@ class LineFiles:
         """Whether a file has gone all of whose rows have been read, as far as anybody saw."""
         return cursor.get(SIZE) == cursor["byte"] and not os.path.exists(path)
 
-    def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
-        inode = os.stat(self.path).st_ino
+    def _begin_anew_if_replaced(self, cursor: Cursor, inode: int | None) -> None:
         text = FileText.of(self.path)
         if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
             notice = (
@@ -266,8 +274,9 @@ class LineFiles:
         path = files[cursor["file"]] if files else self.path
         if done and self._is_gone(cursor, path):
             return
-        known = os.path.exists(path) and (
-            cursor.get("inode") in (None, os.stat(path).st_ino)
+        inode = _inode_of(path)
+        known = inode is not None and (
+            cursor.get("inode") in (None, inode)
             and mark_before(self._texts.text(path), cursor["byte"]) == cursor["mark"]
         )
         if not known:
