@@ -26,7 +26,7 @@ def unpacked_path(path: str, folder: str) -> str:
     name = os.path.basename(path)
     for ending in ENDINGS:
         name = name.removesuffix(ending)
-    return os.path.join(folder, f"{zlib.crc32(path.encode()):08x}-{name}")
+    return os.path.join(folder, f"{zlib.crc32(os.fsencode(path)):08x}-{name}")
 
 
 def unpack(path: str, folder: str, encoding: str | None = None) -> str:
