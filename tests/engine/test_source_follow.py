@@ -78,6 +78,20 @@ def test_a_file_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
     assert rows_between(source, before, after) == [5]
 
 
+def test_a_file_that_goes_while_it_is_looked_for_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("1\n")
+    source = followed(path)
+    before = source.advance(source.begin(), 10)
+    path.unlink()
+    monkeypatch.setattr(os.path, "exists", lambda _: True)
+    assert source._advance(dict(before), 10) == before
+    with pytest.raises(AuroraError, match=r"in\.csv was replaced, changed or removed"):
+        source.pieces(source.begin(), before, 2)
+
+
 def test_a_batch_of_a_file_that_has_gone_cannot_be_read_again(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("1\n2\n3\n")

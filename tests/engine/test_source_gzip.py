@@ -28,7 +28,8 @@ def test_a_folder_of_packed_and_plain_files(tmp_path: Path, rows: int) -> None:
     assert [(bad.file, bad.line) for portion in portions for bad in portion.rejects] == [("1.csv.gz", 5)]
     third = source.advance(source.advance(source.begin(), 4), 1)
     forget_before(source, third)
-    assert [name.split("-", 1)[1] for name in os.listdir(notes / "r.unpacked")] == ["3.csv"]
+    left = sorted(name.split("-", 1)[1] for name in os.listdir(notes / "r.unpacked"))
+    assert left == ["3.csv", "3.csv.size"]
 
 
 def test_a_packed_file_that_is_cut_off_is_a_fault(tmp_path: Path) -> None:
@@ -40,3 +41,13 @@ def test_a_packed_file_that_is_cut_off_is_a_fault(tmp_path: Path) -> None:
 def test_a_packed_table(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(b'{"a": 1, "b": "x"}\n'))
     assert read_table("t", f"json:{tmp_path}/t.jsonl.gz", SCHEMA).to_pylist() == [{"a": 1, "b": "x"}]
+
+
+def test_a_packed_file_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xe9.csv.gz")).write_bytes(gzip.compress(b"1,x\nbad\n"))
+    source, _ = open_source("r", f"csv:{folder}", SCHEMA, False, tmp_path)
+    portions = drained(source, SCHEMA, 1)
+    assert [row["a"] for row in rows_of(portions)] == [1]
+    assert [bad.line for portion in portions for bad in portion.rejects] == [2]

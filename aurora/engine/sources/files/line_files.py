@@ -26,6 +26,8 @@ __all__ = ["LineFiles"]
 
 # In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones.
 PASSED = "passed"
+# And in that of a followed folder: how many bytes the file had in which it is. If all were read, the file may go.
+SIZE = "size"
 
 
 def _changed(path: str) -> AuroraError:
@@ -33,6 +35,14 @@ def _changed(path: str) -> AuroraError:
         f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be repeated; "
         "put the old one back, or start over with --fresh"
     )
+
+
+def _inode_of(path: str) -> int | None:
+    """The number by which a file is told from another of its name; nothing if it is not there."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
 
 
 @dataclass
@@ -111,6 +121,12 @@ class LineFiles:
             return True
         return self._files.several and (path != self._files.known()[-1] or self._files.ended())
 
+    def _must_come(self, path: str) -> bool:
+        """Whether nothing of a file is there yet of which a copy is to be made: the last one, if others may follow."""
+        if not self.follow or not self._texts.is_copied(path) or path != self._files.known()[-1]:
+            return False
+        return os.path.exists(path) and FileText.of(path).size() == 0 and not self._files.ended()
+
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""
         # Only what is behind the last one that went: of a folder that is followed for days there are many.
@@ -153,29 +169,51 @@ class LineFiles:
         passed: list[list[int]] = []
         known = dates_of(cursor)
         dates: list[int] = []
-        if not files or (self._tailed and not os.path.exists(self.path)):
+        inode = _inode_of(self.path)
+        if not files or (self._tailed and inode is None):
             return cursor
         first = cursor["row"] == 0
         if self._tailed:
-            self._begin_anew_if_replaced(cursor)
+            self._begin_anew_if_replaced(cursor, inode)
         else:
-            self._check(cursor)
+            self._check(cursor, True)
+        begun = cursor["file"]
         while cursor["file"] < len(files) and cursor["row"] < target:
-            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
+            path = files[cursor["file"]]
+            if cursor["file"] == begun and self._is_gone(cursor, path):
+                if begun + 1 == len(files) and not self._files.look():
+                    return cursor
+                if known:
+                    dates.append(find_date(path, known[-1], self.clock()))
+                passed.append([cursor["byte"], cursor["mark"]])
+                self._pass(cursor)
+                continue
+            if not cursor["byte"] and self._must_come(path):
+                if self._files.look():
+                    continue
+                cursor[SIZE] = 0
+                break
+            text = self._texts.text(path)
+            # Somebody may write all the time: whether the file is final is asked first, then its size, once for all.
             final = self._final(path)
-            if known:
+            size = text.size()
+            if self.follow and self._files.several:
+                cursor[SIZE] = size
+            if known and len(dates) == cursor["file"] - begun:
                 dates.append(find_date(path, (dates or known)[-1], self.clock()))
-            self._skip_header(cursor, path)
-            found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final)
-            self._seen[path] = cursor["byte"], found
+            readable = self._skip_header(cursor, path, final, size)
+            found = NOTHING
+            if readable:
+                found = scan(text, cursor["byte"], target - cursor["row"], self._csv, final, size)
             if len(found.ends):
+                self._seen[path] = cursor["byte"], found
                 if first:
                     place = cursor["byte"], cursor["line"]
                     add_notice(
                         cursor,
                         hints(
                             text,
-                            self._texts.form(path, final),
+                            self._texts.form(path, final, size),
                             *place,
                             self.schema,
                             final,
@@ -185,22 +223,34 @@ class LineFiles:
                 cursor["line"] += int(found.lines[-1])
                 cursor["row"] += len(found.ends)
                 first = False
-            if cursor["byte"] < text.size() or self._tailed:
+            if cursor["byte"] < size or self._tailed:
                 break
-            if cursor["file"] + 1 == len(files) and not (cursor["row"] < target and self._files.look()):
+            self._texts.check_size(path)
+            if cursor["file"] + 1 == len(files):
+                if cursor["row"] < target and self._files.look():
+                    # Its last lines may have come just before the next file: it is looked at once more.
+                    continue
                 break
             passed.append([cursor["byte"], mark_before(text, cursor["byte"])])
-            cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+            self._pass(cursor)
         if passed:
             cursor[PASSED] = passed
         if dates:
             cursor[DATES] = dates
         if cursor["file"] < len(files):
-            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), cursor["byte"])
+            byte = cursor["byte"]
+            cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), byte) if byte else 0
         return cursor
 
-    def _begin_anew_if_replaced(self, cursor: Cursor) -> None:
-        inode = os.stat(self.path).st_ino
+    def _pass(self, cursor: Cursor) -> None:
+        cursor.update(file=cursor["file"] + 1, byte=0, line=0)
+        cursor.pop(SIZE, None)
+
+    def _is_gone(self, cursor: Cursor, path: str) -> bool:
+        """Whether a file has gone all of whose rows have been read, as far as anybody saw."""
+        return cursor.get(SIZE) == cursor["byte"] and not os.path.exists(path)
+
+    def _begin_anew_if_replaced(self, cursor: Cursor, inode: int | None) -> None:
         text = FileText.of(self.path)
         if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
             notice = (
@@ -213,14 +263,20 @@ class LineFiles:
             self._seen.clear()
         cursor["inode"] = inode
 
-    def _check(self, cursor: Cursor) -> None:
-        """Raises a fault unless what lies before a place is what was read to get there."""
+    def _check(self, cursor: Cursor, done: bool = False) -> None:
+        """Raises a fault unless what lies before a place is what was read to get there.
+
+        Of what is `done`, the file may have gone if there was nothing behind the place.
+        """
         files = self._files.known()
         if cursor["byte"] == 0 or (cursor["file"] >= len(files) and not self._tailed):
             return
         path = files[cursor["file"]] if files else self.path
-        known = os.path.exists(path) and (
-            cursor.get("inode") in (None, os.stat(path).st_ino)
+        if done and self._is_gone(cursor, path):
+            return
+        inode = _inode_of(path)
+        known = inode is not None and (
+            cursor.get("inode") in (None, inode)
             and mark_before(self._texts.text(path), cursor["byte"]) == cursor["mark"]
         )
         if not known:
@@ -231,6 +287,8 @@ class LineFiles:
         ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
         for number, (size, mark) in enumerate(end.get(PASSED, [])):
             path = self._files.known()[start["file"] + number]
+            if number == 0 and size == start["byte"] and self._is_gone(start, path):
+                continue
             text = self._texts.text(path) if os.path.exists(path) else None
             if text is None or text.size() != size or mark_before(text, size) != mark:
                 raise _changed(path)
@@ -240,10 +298,16 @@ class LineFiles:
         if self.follow and not self._files.ended():
             return False
         files = self._files.known()
-        return bool(
-            cursor["file"] >= len(files)
-            or (cursor["file"] + 1 == len(files) and cursor["byte"] >= self._texts.text(files[-1]).size())
-        )
+        if cursor["file"] >= len(files):
+            return True
+        if cursor["file"] + 1 < len(files):
+            return False
+        if self._is_gone(cursor, files[-1]):
+            return True
+        if cursor["byte"] < self._texts.text(files[-1]).size():
+            return False
+        self._texts.check_size(files[-1])
+        return True
 
     def waiting(self, cursor: Cursor) -> int | None:
         files = self._files.there()
@@ -254,6 +318,8 @@ class LineFiles:
     def row_bytes(self, cursor: Cursor) -> int:
         files = self._files.known()
         if cursor["file"] >= len(files) or not os.path.exists(path := files[cursor["file"]]):
+            return 0
+        if self._must_come(path):
             return 0
         return line_bytes(self._texts.text(path), cursor["byte"], cursor["line"])
 
@@ -268,19 +334,21 @@ class LineFiles:
         if start.get("generation", 0) != end.get("generation", 0):
             cursor.update(byte=0, line=0)
         else:
-            self._check(start)
+            self._check(start, True)
         files = self._files.known()
         ends, dates = self._passed(start, end), dates_of(end)
         while cursor["row"] < end["row"]:
-            path, text = files[cursor["file"]], self._texts.text(files[cursor["file"]])
-            self._skip_header(cursor, path)
+            if cursor["file"] > end["file"]:
+                raise _changed(files[end["file"]])
+            path = files[cursor["file"]]
             stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
+            if stop:
+                self._skip_header(cursor, path, True, stop)
             if cursor["byte"] < stop:
+                text = self._texts.text(path)
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
-                cut = cut_lines(
-                    text, self._texts.form(path, self._final(path)), found, *place, share, self.schema
-                )
+                cut = cut_lines(text, self._texts.form(path, True, stop), found, *place, share, self.schema)
                 pieces += [date_piece(piece, dates, cursor["file"] - start["file"]) for piece in cut]
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
@@ -292,7 +360,11 @@ class LineFiles:
             return found
         return scan(self._texts.text(path), start, records, self._csv, True, stop)
 
-    def _skip_header(self, cursor: Cursor, path: str) -> None:
-        head = self._texts.head(path, self._final(path)) if cursor["byte"] == 0 else None
+    def _skip_header(self, cursor: Cursor, path: str, final: bool, size: int) -> bool:
+        """Goes behind the header of a file of that size; False if more of it must come to tell whether there is one."""
+        if cursor["byte"]:
+            return True
+        head = self._texts.head(path, final, size)
         if head is not None:
             cursor.update(byte=head.bytes, line=cursor["line"] + head.lines)
+        return head is not None

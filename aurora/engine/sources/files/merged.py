@@ -20,7 +20,7 @@ from aurora.engine.sources.text.csv_records import Split
 from aurora.engine.sources.text.lines import LinePiece, Style, check_flat
 from aurora.engine.sources.text.record_ends import scan
 from aurora.engine.sources.text.remaining_lines import lines_in
-from aurora.engine.sources.text.text import mark_before
+from aurora.engine.sources.text.text import FileText, mark_before
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["MergedFiles"]
@@ -87,7 +87,7 @@ class MergedFiles:
         return {
             "row": 0,
             "files": [list(_told(Place())) for _ in known],
-            "sizes": [os.path.getsize(path) for path in known],
+            "sizes": [FileText.of(path).size() for path in known],
         }
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
@@ -252,10 +252,11 @@ class MergedFiles:
                     f"{path} was replaced, changed or removed while a batch was reading it, and the batch cannot be "
                     "repeated; put the old one back, or start over with --fresh"
                 )
-            if os.path.getsize(path) != size:
+            now = FileText.of(path).size()
+            if now != size:
                 raise AuroraError(
-                    f"{path} had {size:,} bytes when the run began and has {os.path.getsize(path):,} now: files that "
-                    "are merged must be complete; start over with --fresh"
+                    f"{path} had {size:,} bytes when the run began and has {now:,} now: files that are "
+                    "merged must be complete; start over with --fresh"
                 )
 
 

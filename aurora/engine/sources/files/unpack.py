@@ -26,7 +26,7 @@ def unpacked_path(path: str, folder: str) -> str:
     name = os.path.basename(path)
     for ending in ENDINGS:
         name = name.removesuffix(ending)
-    return os.path.join(folder, f"{zlib.crc32(path.encode()):08x}-{name}")
+    return os.path.join(folder, f"{zlib.crc32(os.fsencode(path)):08x}-{name}")
 
 
 def unpack(path: str, folder: str, encoding: str | None = None) -> str:
@@ -38,6 +38,8 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     if not os.path.exists(target):
         os.makedirs(folder, exist_ok=True)
         try:
+            if is_packed(path) and not os.path.getsize(path):
+                raise EOFError("it has no bytes yet")
             with open_packed(path) as packed, open(target + ".partial", "wb") as file:
                 if encoding is None:
                     shutil.copyfileobj(packed, file, CHUNK)
