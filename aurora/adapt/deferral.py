@@ -79,7 +79,8 @@ def split_network(network: Network, sinks: Collection[str]) -> Split | None:
     waiting = [box for box in network.boxes.values() if box.name in leading]
     if not waiting or not needed:
         return None
-    later = _later_part(network, waiting, [outputs[name] for name in patient])
+    # In the order of the network: that of a set is another one in each process.
+    later = _later_part(network, waiting, [output for name, output in outputs.items() if name in patient])
     if later is None:
         return None
     return Split(_urgent_part(network, leading, patient, later), later)
@@ -151,7 +152,8 @@ def _find_order(later: Network) -> list[str] | None:
         for name in box.operator.outputs:
             leading[Port(box.name, name)] = earlier
     try:
-        return list(TopologicalSorter(before).static_order())
+        # Sorted, for what depends on nothing comes in the order in which it is named here.
+        return list(TopologicalSorter({name: sorted(own) for name, own in before.items()}).static_order())
     except CycleError:
         return None
 

@@ -29,10 +29,7 @@ def summarise(result: "Result", outputs: list[str]) -> None:
         if reasons
     }
     lines = [
-        *(
-            ["already finished, and the input is the same: nothing to do; --fresh starts over"]
-            * result.already
-        ),
+        *(["already finished: nothing to do; --fresh starts over"] * result.already),
         f"{count(totals.batch + 1, 'batch', 'batches')} in {result.seconds:.1f} s",
         *_table("input", read),
         *_table("output", written),

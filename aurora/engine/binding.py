@@ -1,5 +1,6 @@
 """A network bound to its sources and sinks: everything is checked here that can be before Spark starts."""
 
+import logging
 import math
 import os
 import tempfile
@@ -47,13 +48,18 @@ __all__ = [
 
 # Buckets are numbered in 16 bits.
 MOST_PARTITIONS = 65_536
+UNFINISHED = (
+    "the run before came to the end of its input, but was ended before it had finished: it is finished now; for new "
+    "input, give the same command again"
+)
 
 
 @dataclass(frozen=True)
 class Bound:
     """A network with its sources and sinks; what it writes is locked until it is left.
 
-    `done` if an earlier run with this checkpoint came to the end of the very same input.
+    `done` if an earlier run with this checkpoint came to the end of the very same input, or was killed behind the end
+    of another one before it had finished: it is not started over, for what it has read may be gone.
     """
 
     job: Job
@@ -102,11 +108,14 @@ class Bound:
             )
             done = noted is not None and noted.end
             if noted is not None and noted.end and not _unchanged(noted, inputs, streams, receivers):
-                checkpoint.discard()
-                streams, receivers, _ = open_streams(
-                    network, plan, tables, sources, opened, checkpoint, settings
-                )
-                done = False
+                if noted.finished:
+                    checkpoint.discard()
+                    streams, receivers, _ = open_streams(
+                        network, plan, tables, sources, opened, checkpoint, settings
+                    )
+                    done = False
+                else:
+                    logging.getLogger("aurora").warning(UNFINISHED)
             plan = plan.with_tables(tables)
             parts = _staged_in_tasks(opened, plan, settings)
             scratch = scratch_folder(checkpoint.folder)
@@ -119,11 +128,14 @@ class Bound:
         """Opens the sinks: what a killed run wrote behind its last note is taken back."""
         return Commits(self.job.plan, self.sinks, self.checkpoint.note, watch, self.inputs)
 
-    def already_done(self) -> Totals:
-        """What the earlier run did; its files are checked against its notes, and its checkpoint removed if it must."""
+    def already_done(self, waits: bool = False) -> Totals:
+        """What the earlier run did; its files are checked against its notes, and its checkpoint removed if it must.
+
+        Others may still go on with what came of it: then it `waits` until they note the end.
+        """
         commits = self.commits()
         commits.finish()
-        self.checkpoint.close(ended=True)
+        self.checkpoint.close(commits.totals, waits)
         return commits.totals
 
     def __enter__(self) -> "Bound":

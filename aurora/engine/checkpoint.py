@@ -186,12 +186,15 @@ class Checkpoint:
                 _remove(entry)
         _remove(mark)
 
-    def close(self, ended: bool) -> None:
-        """Behind a run: what nobody will go on from is removed.
+    def close(self, totals: Totals, waits: bool = False) -> None:
+        """Behind a run: if its input has ended, that is noted, and what nobody will go on from is removed.
 
-        What tells the next run that this one has ended goes last: sinks that only append would get all rows again.
+        If others go on with what came of it, it `waits`, and they note the end when they are done, too. What tells the
+        next run that this one has ended goes last: sinks that only append would get all rows again.
         """
-        if ended and not self.kept:
+        if totals.end and not waits and not self.temporary:
+            totals.finish(self.note)
+        if totals.end and not self.kept:
             for entry in sorted(self.folder.iterdir()):
                 if _is_ours(entry.name) and entry.name not in TELLING:
                     _remove(entry)

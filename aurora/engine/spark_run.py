@@ -88,7 +88,8 @@ def start_run(
 ) -> "SparkRun":
     """Starts a network as a Spark query whose tasks are scheduled in `pool`.
 
-    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too. `adviser`
+    With `shared`, others will run beside it: a Spark that is started here then has slots for them, too, and whoever
+    starts them says with `finish` that all are done. `adviser`
     makes the one that rearranges the network while it runs, unless the settings forbid it. Its batches are as short as
     others need them whose shortest good zone ends at `zone`. If it `yields`, it leaves the cores to whoever runs beside
     it.
@@ -102,7 +103,7 @@ def start_run(
         spark = own_session(started, INTERPRETED)
         advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
         bound = replace(bound, zone=min(bound.zone, zone))
-        run = SparkRun(spark, bound, settings, watch, pool, advises, yields)
+        run = SparkRun(spark, bound, settings, watch, pool, advises, yields, shared)
         # From here on the run lifts its locks itself.
         held.pop_all()
     return run
@@ -120,8 +121,10 @@ class SparkRun:
         pool: str = NETWORK_POOL,
         adviser: Adviser | None = None,
         yields: bool = False,
+        shared: bool = False,
     ) -> None:
         self._spark = spark
+        self._shared = shared
         self._yields = yields
         self._adviser = adviser
         self._chains = find_chains(bound.job.plan)
@@ -149,7 +152,7 @@ class SparkRun:
         self._query: StreamingQuery | None = None
         if bound.done:
             self._ended.set()
-            self._result = Result(bound.already_done(), 0.0, True, already=True)
+            self._result = Result(bound.already_done(shared), 0.0, True, already=True)
             bound.release()
             return
         self._commits = bound.commits(self._committed)
@@ -234,6 +237,12 @@ class SparkRun:
                 self._raised = True
                 raise self._fault
             return self._result
+
+    def finish(self) -> None:
+        """Notes, behind a run whose input has ended, that those beside it are done, too: only now does the same command
+        start over if the input has changed."""
+        if self._result is not None and self._result.ended:
+            self._result.totals.finish(self._bound.checkpoint.note)
 
     def pause(self, wait: bool = True) -> None:
         """Lets the batch under way end, and makes no other: the input waits. Returns when it stands still, or at once
@@ -465,7 +474,7 @@ class SparkRun:
                     self._fault = fault
                 else:
                     self._commits.finish()
-                    self._bound.checkpoint.close(self._commits.totals.end)
+                    self._bound.checkpoint.close(self._commits.totals, self._shared)
                     self._result = self._summary()
 
     def _told_by_task(self, fault: BaseException | None) -> BaseException | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor
 from aurora.errors import AuroraError
@@ -23,12 +23,14 @@ class Totals:
 
     `notes` are those of the sinks, `places` the cursors that the inputs have reached, `inputs` what their files
     looked like when the run began, `rejects` the file where bad rows are, `behind` an arrival number larger than all
-    so far. `accepted` are the rows of each input that could be read, `unreadable` those that could not, which are a
-    single one for a file that is none of its kind.
+    so far. `finished` is noted last of all: the input has ended, and all that works on what came of it is done; before
+    that, no changed input makes the next run start over. `accepted` are the rows of each input that could be read,
+    `unreadable` those that could not, which are a single one for a file that is none of its kind.
     """
 
     batch: int = -1
     end: bool = False
+    finished: bool = False
     rejected: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     taken: Counter[str] = field(default_factory=Counter)
@@ -70,6 +72,15 @@ class Totals:
 
     def store(self, path: Path) -> None:
         write_whole(path, json.dumps(vars(self)))
+
+    def finish(self, path: Path) -> None:
+        """Notes that all is done; doing it twice does no harm."""
+        if not self.finished:
+            self.finished = True
+            try:
+                self.store(path)
+            except OSError as fault:
+                raise cannot_write(path, fault) from None
 
     def copy(self) -> "Totals":
         return deepcopy(self)

@@ -144,10 +144,11 @@ class Queries:
 
     def wait(self, stop: Stop | None = None) -> None:
         """Until all have worked through points that have ended, or failed."""
-        while (query := self._unfinished()) is not None and not (stop is not None and stop.is_set()):
+        while (query := self.unfinished()) is not None and not (stop is not None and stop.is_set()):
             query.wait(stop)
 
-    def _unfinished(self) -> AttachedQuery | None:
+    def unfinished(self) -> AttachedQuery | None:
+        """One that has neither ended nor failed."""
         with self._changing:
             return next((query for query in self._attached.values() if not query.over), None)
 

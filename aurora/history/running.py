@@ -263,6 +263,8 @@ class Running:
         try:
             # The arcs end before the part behind them is stopped, and the points once both have.
             result = self._parts.stop(self._end)
+            if result.ended and self._home is not None:
+                self._finish()
             if not self._tables:
                 return result
             # The same one, however often it is asked for.
@@ -276,6 +278,12 @@ class Running:
         with self._changing:
             if not self._closed:
                 self._points.end()
+
+    def _finish(self) -> None:
+        """Notes that nothing is left to do; once it is closed, the home may be another run's."""
+        with self._changing:
+            if not self._closed and (self._queries is None or self._queries.unfinished() is None):
+                self._main.finish()
 
     def _close(self) -> None:
         with self._changing, ExitStack() as last:

@@ -1,5 +1,8 @@
 """Which part of a network may wait, and that its outputs are the same in two parts as in one."""
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -166,3 +169,45 @@ def test_whose_turn_it_is() -> None:
     assert not must_hold(True, [Standing(quick, 0.5)], [Standing(slow, 9.0)])
     # One that is worth nothing any more does not hold up one that still is.
     assert not must_hold(True, [Standing(quick, 20.0)], [Standing(slow, 70.0)])
+
+
+PRINT_PARTS = """
+import sys
+from aurora import from_text
+from aurora.adapt.deferral import split_network
+from aurora.engine.plan.plan import plan_network
+
+network = from_text(sys.stdin.read())
+split = split_network(network, list(network.outputs))
+print(list(split.later.inputs), plan_network(split.urgent).fingerprint(), plan_network(split.later).fingerprint())
+"""
+
+
+def test_the_parts_are_the_same_in_every_process() -> None:
+    """Also where nothing but the order of a set would say which output, or which arc, comes first."""
+    boxes = "".join(
+        f"  {name}: {{filter: ['Pos >= {number}'], from: reports}}\n  own_{name}: {{map: {{Sid: Sid}}, from: {name}}}\n"
+        for number, name in enumerate(("third", "second", "first"))
+    )
+    boxes += "  one: {union: [own_first, own_third]}\n  two: {union: [own_second, own_third]}\n"
+    outputs = "outputs:\n"
+    outputs += "".join(f"  {name}: {{from: {name}, qos: {QUICK}}}\n" for name in ("first", "second", "third"))
+    outputs += "".join(
+        f"  late_{name}: {{from: {name}, qos: {SLOW}}}\n" for name in ("one", "two", "own_first", "own_third")
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_PARTS],
+            input=HEAD + boxes + outputs,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(found) == 1
+    network = from_text(HEAD + boxes + outputs)
+    split = split_network(network, network.outputs)
+    assert split is not None
+    assert list(split.later.outputs) == [name for name in network.outputs if name.startswith("late_")]

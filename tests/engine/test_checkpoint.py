@@ -165,6 +165,28 @@ def test_a_finished_run_is_done_until_its_input_changes(desk: Path) -> None:
         assert bound.commits().totals.batch == -1
 
 
+@pytest.mark.parametrize("kept", [None, "kept"])
+def test_a_run_killed_behind_the_end_of_its_input_is_finished_before_another_begins(
+    desk: Path, kept: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it has read may be gone: a start over would lose the rows."""
+    folder, settings = desk / "in", Settings(checkpoint=kept, partitions=1)
+    folder.mkdir()
+    (folder / "1.csv").write_text(ROWS)
+    (folder / "end").touch()
+    source, sinks = {"r": "csv:in?end=end"}, {"far": "csv:far.csv"}
+    with Bound.of(base(), source, sinks, settings) as bound:
+        commit_all(bound, bound.commits())
+    (folder / "1.csv").unlink()
+    (folder / "2.csv").write_text("Sid,Time,Pos\n" + MORE)
+    with Bound.of(base(), source, sinks, settings) as bound:
+        assert bound.done and bound.already_done().rows["far"] == 2
+    assert (desk / "far.csv").read_bytes() == FAR
+    assert "give the same command again" in caplog.text
+    run_here(base(), source, sinks, settings)
+    assert (desk / "far.csv").read_text() == "Sid,Time,Pos\n" + MORE
+
+
 def test_a_finished_run_whose_result_is_gone_is_not_done(desk: Path) -> None:
     finish_but_keep()
     (desk / "far.csv").unlink()

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,40 @@ def test_a_folder_of_packed_and_plain_files(tmp_path: Path, rows: int) -> None:
     forget_before(source, third)
     left = sorted(name.split("-", 1)[1] for name in os.listdir(notes / "r.unpacked"))
     assert left == ["3.csv", "3.csv.size"]
+
+
+def test_what_batches_rely_on_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which files were read, in which order, and the copies that are read in their place: whole, with their names."""
+    synced: dict[int, int] = {}
+
+    def record(handle: int) -> None:
+        found = os.fstat(handle)
+        size = len(os.listdir(handle)) if stat.S_ISDIR(found.st_mode) else found.st_size
+        synced[found.st_ino] = size
+
+    def check() -> None:
+        for place in (notes, *notes.rglob("*")):
+            size = len(os.listdir(place)) if place.is_dir() else place.stat().st_size
+            assert synced.get(place.stat().st_ino) == size, place
+
+    monkeypatch.setattr(os, "fsync", record)
+    folder, notes = tmp_path / "in", tmp_path / "notes"
+    folder.mkdir()
+    notes.mkdir()
+    (folder / "1.csv.gz").write_bytes(gzip.compress(b"1,x\n2,y\n"))
+    source, _ = open_source("r", f"csv:{folder}", SCHEMA, True, notes)
+    cursor = source.advance(source.begin(), 10)
+    assert cursor["row"] == 2 and len(list(notes.rglob("*"))) == 3
+    check()
+    (folder / "2.csv.gz").write_bytes(gzip.compress(b"3,z\n"))
+    assert source.advance(cursor, 10)["row"] == 3
+    check()
+    # A run that was killed has written what it had no time to sync.
+    synced.clear()
+    again, _ = open_source("r", f"csv:{folder}", SCHEMA, True, notes)
+    assert again.advance(cursor, 10)["row"] == 3
+    order = notes / "r.files"
+    assert synced[order.stat().st_ino] == order.stat().st_size
 
 
 def test_a_packed_file_that_is_cut_off_is_a_fault(tmp_path: Path) -> None:

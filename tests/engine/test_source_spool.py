@@ -206,6 +206,19 @@ def test_a_line_that_has_not_ended_is_waited_for(tmp_path: Path) -> None:
     assert source.advance(reached, 10) == reached and not source.finished(reached)
 
 
+@pytest.mark.parametrize("kind", ["lines", "csv", "json"])
+def test_a_stream_that_ends_before_anything_came_has_no_rows(tmp_path: Path, kind: str) -> None:
+    writer = SpoolWriter(tmp_path / "spool")
+    writer.open()
+    source = lines(writer, kind)
+    start = source.begin()
+    assert not source.finished(start) and source.advance(start, 10) == start
+    writer.end()
+    assert source.advance(start, 10) == start and source.finished(start)
+    assert source.pieces(start, start, 2) == []
+    assert source._text.read(0, 0) == b""
+
+
 def test_what_was_read_is_on_the_disk_before_it_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ def run_here(
             commit_all(bound, commits)
         finally:
             commits.finish()
-        bound.checkpoint.close(commits.totals.end)
+        bound.checkpoint.close(commits.totals)
         return commits.totals
 
 

@@ -1,5 +1,6 @@
 """A network in two parts: the outputs that may wait have the same rows as ever, whenever the run is stopped."""
 
+import socket
 import threading
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Memory, Running, Settings, run, start
+from aurora.engine.sinks.encode import to_csv
+from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 from aurora.history import turns
 from aurora.history.deferred import Deferred
@@ -84,6 +87,49 @@ def test_what_waits_is_durable_and_shown_and_comes_later(
             )
     assert run(make_network(part), source(part), sinks(out), settings(tmp_path)).ended
     check_same(out, whole)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("kind", ["socket", "folder"])
+def test_what_waits_behind_the_end_of_the_input_comes_in_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Neither is a socket asked again, nor does it matter that files were removed."""
+    part, rows = "one arc", tmp_path / "rows.csv"
+    rows.write_bytes(to_csv(source(part)["reports"].rows))
+    run(make_network(part), {"reports": f"csv:{rows}"}, sinks(tmp_path / "whole"))
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    address = f"csv:{folder}?end=end"
+    if kind == "socket":
+        listening = socket.create_server(("127.0.0.1", 0))
+        address = f"tcp:127.0.0.1:{listening.getsockname()[1]}"
+
+        def send() -> None:
+            with listening, listening.accept()[0] as connection:
+                connection.sendall(rows.read_bytes())
+
+        threading.Thread(target=send, daemon=True).start()
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "must_hold", lambda *_: True)
+        # It ends as by a kill: what waits is left.
+        patch.setattr(Deferred, "wait", lambda *_: pytest.fail("killed"))
+        with (
+            pytest.raises(pytest.fail.Exception, match="killed"),
+            start(make_network(part), {"reports": address}, sinks(out), settings(tmp_path)) as running,
+        ):
+            running._parts.deferred.hold(True)  # type: ignore[union-attr]
+            if kind == "folder":
+                (folder / "1.csv").write_bytes(rows.read_bytes())
+                (folder / "end").touch()
+            running.wait()
+    assert Totals.load(tmp_path / "home/checkpoint/committed.json").end  # type: ignore[union-attr]
+    assert (out / "late.csv").read_bytes() != (tmp_path / "whole/late.csv").read_bytes()
+    for left in folder.iterdir():
+        left.rename(tmp_path / left.name)
+    result = run(make_network(part), {"reports": address}, sinks(out), settings(tmp_path))
+    assert result.ended and not result.already
+    check_same(out, tmp_path / "whole")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
 from aurora.errors import AuroraError
 
 __all__ = ["FileList", "list_files"]
@@ -47,8 +48,7 @@ class FileList:
         new = [path for path in self._list() if path not in self._known]
         if new and (self.follow or not self._files):
             if self.notes:
-                with open(self.notes, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(new) + "\n")
+                _append_note(self.notes, new)
             self._add(new)
             return True
         return False
@@ -91,6 +91,19 @@ class FileList:
         return [path for path in found if path != marker]
 
 
+def _append_note(notes: str, new: list[str]) -> None:
+    """It is on the disk before a batch relies on it."""
+    try:
+        begun = os.path.exists(notes)
+        with open(notes, "a", encoding="utf-8") as file:
+            file.write(json.dumps(new) + "\n")
+        sync_file(notes)
+        if not begun:
+            sync_folder(os.path.dirname(os.path.abspath(notes)))
+    except OSError as fault:
+        raise cannot_write(notes, fault) from None
+
+
 def _read_notes(notes: str) -> list[str]:
     """A line has the files of one look; one that a kill has cut off was not relied upon."""
     text = Path(notes).read_text(encoding="utf-8")
@@ -99,7 +112,10 @@ def _read_notes(notes: str) -> list[str]:
         # Those of an earlier version have no line break.
         with suppress(ValueError):
             lines.append(json.dumps(json.loads(cut)))
-        Path(notes).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        write_whole(Path(notes), "".join(line + "\n" for line in lines))
+    else:
+        # A run that was killed may not have come to that.
+        sync_file(notes)
     return list(dict.fromkeys(path for line in lines for path in json.loads(line)))
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
+from aurora.engine.durable import sync_folder
 from aurora.errors import AuroraError
 
 __all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
@@ -36,7 +37,9 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     """
     target = unpacked_path(path, folder)
     if not os.path.exists(target):
-        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+            sync_folder(os.path.dirname(os.path.abspath(folder)))
         try:
             if is_packed(path) and not os.path.getsize(path):
                 raise EOFError("it has no bytes yet")
@@ -47,11 +50,15 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
                     text = io.TextIOWrapper(packed, encoding, newline="")
                     while part := text.read(CHUNK):
                         file.write(part.encode())
+                # A batch that is done relies on the same bytes being there.
+                file.flush()
+                os.fsync(file.fileno())
         except UnicodeError:
             raise AuroraError(f"{path} is not {encoding} text; check ?encoding=") from None
         except (OSError, EOFError, zlib.error) as fault:
             raise AuroraError(f"{path} cannot be unpacked: {str(fault).splitlines()[0]}") from None
         os.replace(target + ".partial", target)
+        sync_folder(folder)
     return target
 
 

@@ -35,6 +35,11 @@ def _segments(folder: str) -> list[int]:
         return []
 
 
+def _stretches(segments: list[int], stop: int) -> list[tuple[int, int]]:
+    """Where each segment begins and ends, the last one at `stop`; none of a stream of which nothing has come."""
+    return list(pairwise([*segments, stop])) if segments else []
+
+
 def _segment(folder: str, first: int) -> str:
     return os.path.join(folder, f"{first:020}")
 
@@ -55,7 +60,7 @@ class SpoolText:
             raise AuroraError(
                 f"{self.label}: lines that a repeated batch needs are no longer stored; start over with --fresh"
             )
-        for first, after in zip(segments, [*segments[1:], stop], strict=True):
+        for first, after in _stretches(segments, stop):
             if first < stop and (start < after or first == segments[-1]):
                 with open(_segment(self.folder, first), "rb") as file:
                     file.seek(max(0, start - first))
@@ -253,9 +258,9 @@ class SpooledLines:
 
     def _between(self, start: int, stop: int) -> list[int]:
         """The segments in which these bytes lie."""
-        segments = _segments(self.folder)
-        ends = [*segments[1:], stop]
-        return [first for first, end in zip(segments, ends, strict=True) if first < stop and end > start]
+        return [
+            first for first, end in _stretches(_segments(self.folder), stop) if first < stop and end > start
+        ]
 
     def forget(self, cursor: Cursor) -> None:
         segments = _segments(self.folder)
