@@ -1,5 +1,6 @@
 """Reading: every kind of bad line is named, good data are read without a complaint."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from aurora import Schema
 from aurora.engine.sources.text.csv_records import Csv
 from aurora.engine.sources.text.parse import parse_csv
 from aurora.errors import AuroraError
+from aurora.linear_road import reading
 from aurora.linear_road.reading import cut_blocks, input_files, read_types, survey
 from aurora.linear_road.records import DIALECTS, FIELDS, parse_input, parse_output, replication
 from aurora.linear_road.scan import copy_lines, scan_lines
@@ -125,6 +127,17 @@ def test_frames_hold_the_good_tuples(spark, tmp_path):
     path.write_text("\n".join([REPORT, "bad", changed(Type=2, QID=3), changed(VID=2**40)]))
     frame = read_types(spark, survey(path), (0,), {"VID": "long", "Seg": "byte"})
     assert sorted(map(tuple, frame.collect())) == [(107, 10), (2**40, 10)]
+
+
+def test_frames_number_lines_file_after_file(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "cut_blocks", partial(cut_blocks, size=100))
+    for xway in (0, 1):
+        rows = [changed(VID=vid, XWay=xway) for vid in range(20)]
+        (tmp_path / f"xway-{xway}.csv").write_text("\n".join([*rows[:9], "bad", *rows[9:]]))
+    frame = read_types(spark, survey(tmp_path), (0,), {"XWay": "int", "VID": "long", "line": "long"})
+    found = sorted(map(tuple, frame.collect()), key=lambda row: row[2])
+    assert [row[:2] for row in found] == [(xway, vid) for xway in (0, 1) for vid in range(20)]
+    assert [row[2] for row in found[:20]] == [*range(1, 10), *range(11, 22)]
 
 
 @pytest.mark.parametrize(

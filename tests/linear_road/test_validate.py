@@ -251,6 +251,17 @@ def test_answers_to_two_reports_of_a_second_may_come_in_any_order(spark, tmp_pat
         assert faults(verdict) == {(TOLL, fault): count for fault, count in expected.items()}, given
 
 
+@pytest.mark.parametrize(("segments", "entries"), [((3, 4), 0), ((4, 3), 1)])
+def test_two_reports_of_a_second_are_in_the_order_of_the_file(spark, tmp_path, segments, entries):
+    """The second of them is the one that the report 30 s later goes on from."""
+    rest = "-1,-1,-1,-1,-1,-1"
+    reports = [*((60, segment) for segment in segments), (90, 4)]
+    data = [f"0,{time},1,50,0,1,0,{segment},{segment * 5280},{rest}" for time, segment in reports]
+    answers = ["0,1,60,60.5,-1,0"] * 2 + ["0,1,90,90.5,-1,0"] * entries
+    verdict = validate(spark, write(tmp_path / "in.csv", data), write(tmp_path / "output.csv", answers))
+    assert verdict.right, verdict.outputs[TOLL]
+
+
 @pytest.mark.parametrize("dialect", ["original", "walmart"])
 def test_the_older_dialects(run, verdict_on, dialect):
     target = DIALECTS[dialect]
