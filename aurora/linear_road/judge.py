@@ -110,16 +110,28 @@ def _single_pairs(grouped: DataFrame) -> DataFrame:
 
 
 def _listed_pairs(both: DataFrame) -> DataFrame:
-    """Each expected answer beside the one given for it: the first beside the first, by Time."""
+    """Each expected answer beside the one given for it: equal ones first, of the others the first beside the first, by
+    Time. No balance has an equal: what is expected depends on its ResultTime."""
     e, g = _structs(F.col("charges"))
-    lists = (
-        both.select(*_KEYS, e.alias("e"), g.alias("g"))
-        .groupBy(*_KEYS)
-        .agg(F.sort_array(F.collect_list("e")).alias("e"), F.sort_array(F.collect_list("g")).alias("g"))
+    same = [*_KEYS, *(F.coalesce(f"e_{name}", f"g_{name}").alias(name) for name in ("Time", "a", "b"))]
+    order = [F.coalesce("e_XWay", "g_XWay"), F.coalesce("e_Dir", "g_Dir"), F.col("g_line")]
+    nth = F.row_number().over(Window.partitionBy(*same, F.col("e_Time").isNull()).orderBy(*order))
+    matched = (
+        both.select(*same, nth.alias("nth"), e.alias("e"), g.alias("g"))
+        .groupBy(*_KEYS, "Time", "a", "b", "nth")
+        .agg(F.first("e", ignorenulls=True).alias("e"), F.first("g", ignorenulls=True).alias("g"))
     )
-    return lists.select(
-        "type", "key", F.size("e").alias("asked"), F.explode(F.arrays_zip("e", "g")).alias("pair")
-    ).select("type", "key", "asked", "pair.e", "pair.g")
+    equal = F.col("e").isNotNull() & F.col("g").isNotNull()
+    lists = matched.groupBy(*_KEYS).agg(
+        F.collect_list(F.when(equal, F.struct("e", "g"))).alias("equal"),
+        F.sort_array(F.collect_list(F.when(~equal, F.col("e")))).alias("e"),
+        F.sort_array(F.collect_list(F.when(~equal, F.col("g")))).alias("g"),
+    )
+    asked = F.size("equal") + F.size("e")
+    pairs = F.explode(F.concat("equal", F.arrays_zip("e", "g")))
+    return lists.select("type", "key", asked.alias("asked"), pairs.alias("pair")).select(
+        "type", "key", "asked", "pair.e", "pair.g"
+    )
 
 
 def _balance(until: str) -> Column:

@@ -31,6 +31,8 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 BLOCK = 8 << 20
 _BLOCKS_A_TASK = 4
+# No file has more lines.
+_LINE_BITS = 40
 
 
 @dataclass(frozen=True)
@@ -264,12 +266,13 @@ def read_types(
 ) -> DataFrame:
     """The good tuples of these types as a frame with these columns (name and Spark type).
 
-    `distinct` drops what repeats within a block, before it reaches Spark.
+    The column "line" numbers them as they stand in their file, file after file. `distinct` drops what repeats within a
+    block, before it reaches Spark.
     """
-    blocks = [block for file in found.files for block in file.blocks]
+    blocks = [(block, at << _LINE_BITS) for at, file in enumerate(found.files) for block in file.blocks]
     tasks = max(spark.sparkContext.defaultParallelism, -(-len(blocks) // _BLOCKS_A_TASK))
-    rows = [(block.path, block.start, block.end) for block in blocks]
-    source = spark.createDataFrame(rows, "path string, start long, end long").repartition(tasks)
+    rows = [(block.path, block.start, block.end, before + block.line) for block, before in blocks]
+    source = spark.createDataFrame(rows, "path string, start long, end long, line long").repartition(tasks)
     arrow_types = {"byte": pa.int8(), "short": pa.int16(), "int": pa.int32(), "long": pa.int64()}
     schema = pa.schema([(name, arrow_types[kind]) for name, kind in columns.items()])
 
@@ -279,8 +282,11 @@ def read_types(
                 values = parse_input(Block(row["path"], row["start"], row["end"]).bytes())
                 chosen = values.good & np.isin(values.values[:, 0], types)
                 taken = values.values[chosen]
+                numbers = {name: taken[:, FIELDS.index(name)] for name in columns if name != "line"}
+                if "line" in columns:
+                    numbers["line"] = np.flatnonzero(chosen) + row["line"]
                 arrays = [
-                    pa.array(taken[:, FIELDS.index(name)].astype(schema.field(name).type.to_pandas_dtype()))
+                    pa.array(numbers[name].astype(schema.field(name).type.to_pandas_dtype()))
                     for name in columns
                 ]
                 whole = pa.Table.from_arrays(arrays, schema=schema)

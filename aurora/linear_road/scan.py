@@ -20,6 +20,7 @@ __all__ = [
 INTEGER, DECIMAL, NOT_A_NUMBER, TOO_LARGE = 0, 1, 2, 3
 
 _NEWLINE, _RETURN, _COMMA, _MINUS, _DOT, _SPACE, _ZERO, _NINE = 10, 13, 44, 45, 46, 32, 48, 57
+_QUOTE, _TAB = 34, 9
 _MOST = (2**63 - 10) // 10
 
 
@@ -34,10 +35,13 @@ def _count_lines(data: Any) -> Any:
 
 
 def _number(data: Any, begin: Any, end: Any) -> Any:
-    """The whole part, the millionths and the kind of the field in data[begin:end]."""
-    while begin < end and data[begin] == _SPACE:
+    """The whole part, the millionths and the kind of the field in data[begin:end], which may be quoted."""
+    if begin + 1 < end and data[begin] == _QUOTE and data[end - 1] == _QUOTE:
         begin += 1
-    while begin < end and data[end - 1] == _SPACE:
+        end -= 1
+    while begin < end and (data[begin] == _SPACE or data[begin] == _TAB):
+        begin += 1
+    while begin < end and (data[end - 1] == _SPACE or data[end - 1] == _TAB):
         end -= 1
     sign = 1
     if begin < end and data[begin] == _MINUS:

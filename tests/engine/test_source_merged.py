@@ -128,6 +128,16 @@ def test_a_file_that_is_not_ordered(tmp_path: Path) -> None:
         drained(opened(tmp_path), SCHEMA, 2)
 
 
+def test_a_hexadecimal_value_goes_with_the_row_before_it(tmp_path: Path) -> None:
+    """As every value that cannot be read: it neither breaks the order nor moves the row."""
+    (tmp_path / "part-0.csv").write_text("1,0,0\n0x9,0,1\n2,0,2\n")
+    (tmp_path / "part-1.csv").write_text("1,1,0\n3,1,1\n")
+    portions = drained(opened(tmp_path), SCHEMA, 2)
+    assert [row["t"] for row in rows_of(portions)] == [1, 1, 2, 3]
+    rejects = [(bad.file, bad.line, bad.reason) for portion in portions for bad in portion.rejects]
+    assert rejects == [("part-0.csv", 2, "field t: '0x9' is not an int")]
+
+
 def test_a_file_that_was_changed(tmp_path: Path) -> None:
     write(tmp_path, [[1, 2, 3], [5, 6]])
     cursor = opened(tmp_path).advance(opened(tmp_path).begin(), 2)

@@ -15,6 +15,7 @@ from aurora.engine.sources.address import open_source
 from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import Portion, notices
 from aurora.engine.sources.text.parse import parse_csv, parse_json
+from aurora.engine.sources.text.reasons import Unreadable
 from tests.engine.test_sources import drained, rows_of
 from tests.thoroughness import examples
 
@@ -157,6 +158,51 @@ def test_reasons_name_the_field(tmp_path: Path, rows: int, line: str, reason: st
     portions = read(path, TIMED, rows)
     assert [row["n"] for row in rows_of(portions)] == [7, 8]
     assert rejects_of(portions) == [(2, reason)]
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
+@pytest.mark.parametrize("cell", ["0x10", "0X1b", "-0x1", " 0x10\t", '"0x10"', "0x0000000000000010"])
+@pytest.mark.parametrize("rows", [1, 100])
+def test_hexadecimal_is_no_integer(tmp_path: Path, kind: str, cell: str, rows: int) -> None:
+    schema = Schema.parse(f"n {kind}, s string, at timestamp")
+    path = tmp_path / "in.csv"
+    path.write_text(f"7,0x7,2025-11-01T00:00:00Z\n{cell},x,\n10,0xff,\n,,\n")
+    portions = read(path, schema, rows)
+    assert [(row["n"], row["s"]) for row in rows_of(portions)] == [(7, "0x7"), (10, "0xff"), (None, None)]
+    value = cell.strip('"')
+    assert rejects_of(portions) == [
+        (2, f"field n: '{value}' is not {'an int' if kind == 'int' else f'a {kind}'}")
+    ]
+
+
+NUMBERS = [
+    ("int", "12 -7 007", "+7 1.0 1e2 0x10"),
+    ("float", "12 -1.5 +.5 1e3 nan inf -Infinity 1e39", "0x10 0x1p3 1d 1_0"),
+    ("double", "12 -1.5 +.5 1e3 nan inf -Infinity 1e400", "0x10 0x1p3 1d 1_0"),
+    ("decimal(6,2)", "12 -1.5 +.5 1e3", "nan inf 0x10 1.234"),
+    ("boolean", "true True TRUE 1 false False FALSE 0", "yes t T 2 -1 tRUE"),
+]
+
+
+@pytest.mark.parametrize(("kind", "good", "bad"), NUMBERS)
+def test_numbers_are_read_as_the_docs_say(kind: str, good: str, bad: str) -> None:
+    parse = parse_csv(Schema.parse(f"v {kind}"))
+    assert [cell for cell in good.split() if parse.explain(f"{cell}\n".encode())] == []
+    assert [cell for cell in bad.split() if not parse.explain(f"{cell}\n".encode())] == []
+    assert (parse.explain(b" 1\t\n") == "") == (kind != "boolean")
+
+
+@pytest.mark.parametrize("length", [(1 << 18) - 2, (1 << 18) - 1, 1 << 18])
+def test_hexadecimal_far_behind_other_text(length: int) -> None:
+    parse = parse_csv(Schema.parse("s string, n int"))
+    with pytest.raises(Unreadable, match="field n: '0x10' is not an int"):
+        parse(b"a" * (length - 1) + b",0x10\n")
+
+
+def test_a_column_of_hexadecimal_is_declared_as_text(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("0x10\n0x11\n")
+    with pytest.raises(AuroraError, match="field n: '0x10' is not an int; declare n as string"):
+        open_source("r", f"csv:{tmp_path}/in.csv?header=no", Schema.parse("n int"), False, tmp_path)
 
 
 def test_text_that_is_not_utf_8(tmp_path: Path) -> None:

@@ -1,13 +1,19 @@
 """Reading: every kind of bad line is named, good data are read without a complaint."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aurora import Schema
+from aurora.engine.sources.text.csv_records import Csv
+from aurora.engine.sources.text.parse import parse_csv
 from aurora.errors import AuroraError
+from aurora.linear_road import reading
 from aurora.linear_road.reading import cut_blocks, input_files, read_types, survey
 from aurora.linear_road.records import DIALECTS, FIELDS, parse_input, parse_output, replication
+from aurora.linear_road.scan import copy_lines, scan_lines
 
 SAMPLE = Path(__file__).parent / "data" / "datafile20seconds.dat"
 REPORT = "0,5,107,32,0,0,0,10,53320,-1,-1,-1,-1,-1,-1"
@@ -40,6 +46,8 @@ def test_the_original_sample_is_read_without_a_complaint():
         (changed(Spd="fast"), "Spd is not an integer"),
         (changed(Spd="3.5"), "Spd is not an integer"),
         (changed(Spd=""), "Spd is not an integer"),
+        (changed(Spd='"32'), "Spd is not an integer"),
+        (changed(Spd='"'), "Spd is not an integer"),
         (changed(Type="x"), "Type is not an integer"),
         (changed(Type=1), "unknown type 1, 0, 2, 3 or 4 expected"),
         (changed(Type=-1), "unknown type -1, 0, 2, 3 or 4 expected"),
@@ -55,6 +63,37 @@ def test_a_bad_line_is_rejected_with_its_reason(line, reason):
     rows = parse_input(lines(REPORT, line, REPORT))
     assert rows.good.tolist() == [True, False, True]
     assert rows.reasons == {1: reason}
+
+
+@pytest.mark.parametrize(
+    ("spd", "good"),
+    [
+        ('"32"', True),
+        ('" 32\t"', True),
+        ("\t32 ", True),
+        ('32"', False),
+        (' "32"', False),
+        ('""', False),
+        ("0x20", False),
+        ("+32", False),
+        ("1e1", False),
+    ],
+)
+def test_a_number_is_read_as_the_csv_source_reads_it(spd, good):
+    line = changed(Spd=spd)
+    for given in (lines(line), lines(line)[:-1], lines(line + "\r")):
+        assert parse_input(given).good.tolist() == [good]
+    assert parse_input(lines(line)).values[0].tolist()[3] == (32 if good else 0)
+    cells = parse_csv(Schema.parse(", ".join(f"{name} bigint" for name in FIELDS)), FIELDS, Csv(loose=True))
+    assert cells(f"{line}\n".encode()).column("Spd").to_pylist() == [32 if good else None]
+
+
+def test_quoted_numbers_are_copied_as_numbers():
+    line = changed(VID='"107"', Spd='"32"')
+    starts, _, whole, _, _ = scan_lines(lines(line), len(FIELDS))
+    steps = replication(2, 0, 107, 0).steps()
+    copied = copy_lines(lines(line), starts, np.array([True]), whole, steps, 1).tobytes().decode()
+    assert copied == changed(VID=1107, XWay=1, Spd='"32"') + "\n"
 
 
 def test_only_the_fields_of_the_type_are_looked_at():
@@ -88,6 +127,17 @@ def test_frames_hold_the_good_tuples(spark, tmp_path):
     path.write_text("\n".join([REPORT, "bad", changed(Type=2, QID=3), changed(VID=2**40)]))
     frame = read_types(spark, survey(path), (0,), {"VID": "long", "Seg": "byte"})
     assert sorted(map(tuple, frame.collect())) == [(107, 10), (2**40, 10)]
+
+
+def test_frames_number_lines_file_after_file(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "cut_blocks", partial(cut_blocks, size=100))
+    for xway in (0, 1):
+        rows = [changed(VID=vid, XWay=xway) for vid in range(20)]
+        (tmp_path / f"xway-{xway}.csv").write_text("\n".join([*rows[:9], "bad", *rows[9:]]))
+    frame = read_types(spark, survey(tmp_path), (0,), {"XWay": "int", "VID": "long", "line": "long"})
+    found = sorted(map(tuple, frame.collect()), key=lambda row: row[2])
+    assert [row[:2] for row in found] == [(xway, vid) for xway in (0, 1) for vid in range(20)]
+    assert [row[2] for row in found[:20]] == [*range(1, 10), *range(11, 22)]
 
 
 @pytest.mark.parametrize(

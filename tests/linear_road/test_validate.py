@@ -45,7 +45,7 @@ def write(path, lines):
     return path
 
 
-ALERT = OUTPUT_NAMES[1]
+TOLL, ALERT = OUTPUT_NAMES[0], OUTPUT_NAMES[1]
 
 
 def faults(verdict):
@@ -224,6 +224,42 @@ def test_injected_faults_are_found_exactly(run, verdict_on):
     assert len(told) == expected.total()
     for words in explained:
         assert sum(words in text for text in told) == 1, (words, told)
+
+
+TWICE = ["0,1,60,60.5,50,0", "0,1,60,60.5,-1,0"]
+
+
+def test_answers_to_two_reports_of_a_second_may_come_in_any_order(spark, tmp_path):
+    cases = [
+        (TWICE, {}),
+        (TWICE[::-1], {}),
+        (TWICE[1:], {"missing": 1}),
+        (TWICE[:1] * 2, {"wrong": 1}),
+        ([TWICE[1], TWICE[0].replace(",50,", ",49,")], {"wrong": 1}),
+        ([TWICE[0].replace(",50,", ",49,"), *TWICE], {"duplicate": 1}),
+        ([*TWICE[::-1], TWICE[0]], {"duplicate": 1}),
+    ]
+    rest = ",-1,-1,-1,-1,-1,-1"
+    reports = ["0,0,1,50,0,1,0,3,15840", "0,60,1,50,0,1,0,3,15840", "0,60,1,50,0,1,0,4,21120"]
+    found = survey(write(tmp_path / "in.csv", [report + rest for report in reports]))
+    histories = find_histories(tmp_path / "in.csv", None)
+    with reference_answers(spark, found, histories, tmp_path, EDITION_2004) as reference:
+        kept = Reference(reference.expected.localCheckpoint(), 2)
+    for given, expected in cases:
+        output = write(tmp_path / "output.csv", ["0,1,0,0.5,-1,0", *given])
+        verdict = judge(spark, kept, output, found, DIALECTS["native"], EDITION_2004)
+        assert faults(verdict) == {(TOLL, fault): count for fault, count in expected.items()}, given
+
+
+@pytest.mark.parametrize(("segments", "entries"), [((3, 4), 0), ((4, 3), 1)])
+def test_two_reports_of_a_second_are_in_the_order_of_the_file(spark, tmp_path, segments, entries):
+    """The second of them is the one that the report 30 s later goes on from."""
+    rest = "-1,-1,-1,-1,-1,-1"
+    reports = [*((60, segment) for segment in segments), (90, 4)]
+    data = [f"0,{time},1,50,0,1,0,{segment},{segment * 5280},{rest}" for time, segment in reports]
+    answers = ["0,1,60,60.5,-1,0"] * 2 + ["0,1,90,90.5,-1,0"] * entries
+    verdict = validate(spark, write(tmp_path / "in.csv", data), write(tmp_path / "output.csv", answers))
+    assert verdict.right, verdict.outputs[TOLL]
 
 
 @pytest.mark.parametrize("dialect", ["original", "walmart"])

@@ -29,6 +29,7 @@ _REPORT = {
     "Dir": "byte",
     "Seg": "int",
     "Pos": "int",
+    "line": "long",
 }
 _QUERY = {
     "Type": "int",

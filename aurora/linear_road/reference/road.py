@@ -23,8 +23,8 @@ def movements(reports: DataFrame, edition: Edition, partitions: int) -> DataFram
     # One number for (XWay, Lane, Dir, Pos): the window below looks back at it three times.
     length = edition.segments * edition.segment_length
     placed = F.expr(f"((XWay * 8L + Lane) * 2 + Dir) * {length}L + Pos")
-    # The place only makes the order certain where a faulty file has two reports of a car in one second.
-    by_car = Window.partitionBy("VID").orderBy("Time", "place")
+    # Where a faulty file has two reports of a car in one second, the order is that of the file.
+    by_car = Window.partitionBy("VID").orderBy("Time", "line")
     continues = time - F.lag("Time").over(by_car) == interval
     still = F.lit(True)
     for back in range(1, edition.stopped_reports):
@@ -100,13 +100,13 @@ def quotes(stats: DataFrame, crashed: DataFrame, edition: Edition) -> DataFrame:
 
 def entries(moves: DataFrame, quoted: DataFrame) -> DataFrame:
     """The reports that enter a segment, exit lane included, with what holds there in that minute."""
-    entering = moves.where("enters").select("VID", "Time", *_SEGMENT, "Lane", "minute", "continues")
+    entering = moves.where("enters").select("VID", "Time", "line", *_SEGMENT, "Lane", "minute", "continues")
     return entering.join(quoted, [*_SEGMENT, "minute"])
 
 
 def charges(entered: DataFrame, edition: Edition) -> DataFrame:
     """Rule 9: a quoted toll is charged when the same trip enters the next segment."""
-    by_car = Window.partitionBy("VID").orderBy("Time", "XWay", "Dir", "Seg", "Lane")
+    by_car = Window.partitionBy("VID").orderBy("Time", "line")
     return (
         entered.withColumn("at", F.lead("Time").over(by_car))
         .withColumn("charged", F.lead("continues").over(by_car))

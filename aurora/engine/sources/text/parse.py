@@ -1,6 +1,7 @@
 """Bytes of CSV or JSON lines into Arrow: all records at once, or a fault."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, find_breaks
 from aurora.engine.sources.text.digits import check_digits, has_decimals
+from aurora.engine.sources.text.hexadecimal import check_hexadecimal, may_hold_hexadecimal
 from aurora.engine.sources.text.json_maps import as_entries, from_entries, has_maps, with_entries
 from aurora.engine.sources.text.reasons import (
     NO_OBJECT,
@@ -106,15 +108,11 @@ class CsvParser:
         self, read_as: Callable[[pa.DataType], pa.DataType], loose: frozenset[str] = frozenset()
     ) -> Reader:
         schema = self._schema
-        convert = pyarrow.csv.ConvertOptions(
-            column_types={
-                name: pa.string() if name in loose else read_as(schema[name]) for name in schema.names
-            },
-            include_columns=list(schema.names),
-            null_values=["", *self._csv.nulls],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
+        convert = self._conversion(
+            {name: pa.string() if name in loose else read_as(schema[name]) for name in schema.names}
         )
+        integers = [name for name in schema.names if pa.types.is_integer(schema[name]) and name not in loose]
+        as_text = self._conversion(dict.fromkeys(integers, pa.string()))
 
         def read(data: bytes) -> pa.RecordBatch:
             data = self._csv.without_returns(data)
@@ -129,13 +127,19 @@ class CsvParser:
                 ignore_empty_lines=len(self._columns) > 1,
             )
 
-            def parse(block: int) -> pa.Table:
+            def parse(convert: pyarrow.csv.ConvertOptions, block: int) -> pa.Table:
                 options = pyarrow.csv.ReadOptions(
                     use_threads=False, block_size=block, column_names=self._columns
                 )
                 return pyarrow.csv.read_csv(pa.BufferReader(data), options, style, convert)
 
-            table = parse(_whole(data)) if quoted else _by_block(data, parse)
+            def parse_all(convert: pyarrow.csv.ConvertOptions) -> pa.Table:
+                by_block = partial(parse, convert)
+                return by_block(_whole(data)) if quoted else _by_block(data, by_block)
+
+            table = parse_all(convert)
+            if integers and may_hold_hexadecimal(data):
+                check_hexadecimal(parse_all(as_text), schema)
             for name in loose:
                 values = read_or_null(table.column(name), schema[name], _read_texts(name, schema[name]))
                 table = table.set_column(table.schema.get_field_index(name), name, values)
@@ -146,6 +150,15 @@ class CsvParser:
             return _one_batch(table, schema)
 
         return read
+
+    def _conversion(self, types: dict[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
+        return pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=["", *self._csv.nulls],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
 
 
 def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, csv: Csv = PLAIN) -> CsvParser:

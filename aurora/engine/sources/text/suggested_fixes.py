@@ -9,6 +9,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, DOUBLE, STRING, TIMESTAMP, type_name
 from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.csv_records import Csv
+from aurora.engine.sources.text.hexadecimal import is_hexadecimal
 from aurora.engine.sources.text.reasons import NO_OBJECT
 
 __all__ = ["nothing_fits"]
@@ -91,6 +92,8 @@ def _fix_value(rejects: Sequence[Reject], schema: Schema, csv: Csv | None) -> st
 
 
 def _fits(value: str, kind: pa.DataType) -> bool:
+    if is_hexadecimal(value):
+        return False
     try:
         pa.scalar(value).cast(kind)
     except pa.ArrowInvalid:

@@ -10,6 +10,7 @@ __all__ = ["read_or_null"]
 # What cannot be a number is not tried at all: text in every line of a column costs no more than a look.
 NUMBER = r"^[ \t]*[-+]?\.?[0-9]|^[ \t]*[-+]?([nN][aA][nN]|[iI][nN][fF])"
 WHOLE = r"^[ \t]*-?[0-9]{1,18}[ \t]*$"
+LONG = r"^[ \t]*-?[0-9]{19,}[ \t]*$"
 
 
 def read_or_null(texts: pa.ChunkedArray, kind: pa.DataType, read: Callable[[pa.Array], pa.Array]) -> pa.Array:
@@ -25,7 +26,7 @@ def _values(texts: pa.Array, kind: pa.DataType, read: Callable[[pa.Array], pa.Ar
         numbers = pc.utf8_trim(pc.if_else(whole, texts, None), " \t").cast(pa.int64())
         few = _in_range(numbers, kind)
         # The few that may be numbers all the same.
-        rest = pc.if_else(pc.and_not(pc.match_substring_regex(texts, NUMBER), whole), texts, None)
+        rest = pc.if_else(pc.match_substring_regex(texts, LONG), texts, None)
         return few if rest.null_count == len(rest) else pc.coalesce(few, _halved(rest, kind, read))
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         texts = pc.if_else(pc.match_substring_regex(texts, NUMBER), texts, None)
