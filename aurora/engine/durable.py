@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aurora.errors import AuroraError
 
-__all__ = ["AGAIN", "cannot_write", "sync_file", "sync_folder", "write_whole"]
+__all__ = ["AGAIN", "cannot_write", "make_folder", "sync_file", "sync_folder", "write_whole"]
 
 # What the user of a run does when a fault is mended.
 AGAIN = "give the same command again"
@@ -28,6 +28,13 @@ def sync_folder(path: str | Path) -> None:
     except OSError as fault:
         if fault.errno != errno.EINVAL:
             raise
+
+
+def make_folder(folder: str | Path) -> None:
+    """Makes a folder, unless it is there; its name is then on the disk."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        sync_folder(os.path.dirname(os.path.abspath(folder)))
 
 
 def write_whole(path: Path, text: str) -> None:

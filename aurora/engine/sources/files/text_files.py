@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.durable import cannot_write, write_whole
+from aurora.engine.durable import cannot_write, make_folder, write_whole
 from aurora.engine.sources.files.unpack import is_packed, unpack, unpacked_path
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.lines import Form, Head, Style, read_head
@@ -38,7 +38,7 @@ class TextFiles:
         if not os.path.exists(unpacked_path(path, self.unpacked)):
             size = FileText.of(path).size()
             try:
-                note.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(note.parent)
                 write_whole(note, str(size))
             except OSError as fault:
                 raise cannot_write(note, fault) from None

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from aurora.engine.durable import sync_folder
+from aurora.engine.durable import make_folder, sync_folder
 from aurora.errors import AuroraError
 
 __all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
@@ -37,9 +37,7 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
     """
     target = unpacked_path(path, folder)
     if not os.path.exists(target):
-        if not os.path.isdir(folder):
-            os.makedirs(folder)
-            sync_folder(os.path.dirname(os.path.abspath(folder)))
+        make_folder(folder)
         try:
             if is_packed(path) and not os.path.getsize(path):
                 raise EOFError("it has no bytes yet")
