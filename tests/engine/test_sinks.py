@@ -5,6 +5,8 @@ import io
 import json
 import math
 import os
+import shutil
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,130 @@ def test_a_file_that_something_else_has_written_is_a_fault(tmp_path: Path) -> No
     assert path.read_text() == "a\n4\n5\n6\n7\n"
 
 
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "emptied": (lambda path: path.write_text(""), "was changed by .*: it has 0 bytes, 8 were written"),
+    "shortened": (lambda path: os.truncate(path, 5), "was changed by .*: it has 5 bytes, 8 were written"),
+    "grown": (
+        lambda path: path.write_text(path.read_text() + "9\n"),
+        "was changed by .*: it has 10 bytes, 8 were written",
+    ),
+    "replaced": (
+        lambda path: replace_file(path, "mine\n"),
+        "was replaced by another file, of 5 bytes, while",
+    ),
+    "replaced alike": (
+        lambda path: replace_file(path, path.read_text()),
+        "was replaced by another file, of 8 b",
+    ),
+    "removed": (lambda path: path.unlink(), "No such file"),
+}
+
+
+def replace_file(path: Path, text: str) -> None:
+    path.with_suffix(".new").write_text(text)
+    os.replace(path.with_suffix(".new"), path)
+
+
+@pytest.mark.parametrize("way", ["deliver", "take"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_others_change_while_it_is_written_is_left_as_it_is(
+    tmp_path: Path, change: str, way: str
+) -> None:
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    assert isinstance(sink, TextSink)
+    note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
+    do, told = CHANGES[change]
+    do(path)
+    left = path.read_bytes() if path.exists() else None
+    with pytest.raises((AuroraError, FileNotFoundError), match=told):
+        if way == "take":
+            sink.take(1, [sink.stage(*numbers(4))], note)
+        else:
+            sink.deliver(1, *numbers(4), note)
+    assert (path.read_bytes() if path.exists() else None) == left
+    if change != "replaced alike":
+        with pytest.raises(AuroraError, match=r"out.csv (has|is not the file)"):
+            sink.open(note)
+        assert (path.read_bytes() if path.exists() else None) == left
+
+
+def test_what_others_add_behind_a_run_that_has_ended_is_not_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    note = sink.deliver(0, *numbers(1, 2, 3), sink.open(None))
+    sink.finish()
+    with open(path, "a") as file:
+        file.write("mine\n")
+    with pytest.raises(AuroraError, match=rf"has 13 bytes, .* left 8: .*truncate -s 8 {path}, or start over"):
+        sink.open(note)
+    assert path.read_text() == "a\n1\n2\n3\nmine\n"
+    os.truncate(path, 8)
+    assert sink.open(note) == note
+
+
+def test_another_file_that_begins_alike_is_not_cut_back(tmp_path: Path) -> None:
+    """A run that was killed leaves lines behind its note, but in its own file."""
+    path = tmp_path / "out.csv"
+    sink = open_sink("rows", f"csv:{path}", NUMBERS)
+    note = sink.open(None)
+    replace_file(path, "a\nmine\n")
+    with pytest.raises(AuroraError, match=r"has 7 bytes, and the run before left 2"):
+        sink.open(note)
+    assert path.read_text() == "a\nmine\n"
+    replace_file(path, "a\n")
+    assert sink.deliver(0, *numbers(4), sink.open(note))["bytes"] == 4, "a copy that was restored will do"
+
+
+def test_the_note_of_an_earlier_version_will_do(tmp_path: Path) -> None:
+    sink = open_sink("rows", f"csv:{tmp_path}/out.csv", NUMBERS)
+    note = sink.deliver(0, *numbers(1), sink.open(None))
+    assert sink.open({name: note[name] for name in ("bytes", "mark")}) == note
+    parts = PartSink(str(tmp_path / "out"), "csv")
+    kept = parts.open(None)
+    assert parts.open({name: kept[name] for name in ("batch", "parts", "bytes")}) == kept
+
+
+def test_rejects_do_not_replace_what_has_come_since(tmp_path: Path) -> None:
+    path = tmp_path / "rejects.csv"
+    sink = open_rejects(f"csv:{path}")
+    note = sink.open(None)
+    path.write_text("mine\n")
+    with pytest.raises(
+        AuroraError, match=r"rejects.csv, which something else has written while the run went on"
+    ):
+        sink.deliver(0, BAD, np.zeros(1, np.int64), note)
+    assert path.read_text() == "mine\n"
+
+
+def test_parts_do_not_replace_what_others_wrote(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    sink = PartSink(str(folder), "csv")
+    note = sink.deliver(0, *numbers(1), sink.open(None))
+    (folder / "part-00000000-00000.csv").write_text("mine")
+    with pytest.raises(AuroraError, match=r"part-00000000-00000.csv was written by something else"):
+        sink.publish(note)
+    with pytest.raises(AuroraError, match=r"part-00000000-00000.csv was written by something else"):
+        sink.open(note)
+    assert (folder / "part-00000000-00000.csv").read_text() == "mine"
+
+
+def test_a_folder_that_is_replaced_while_it_is_written_is_a_fault(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    sink = PartSink(str(folder), "csv")
+    note = sink.deliver(0, *numbers(1), sink.open(None))
+    shutil.rmtree(folder / "_staged")
+    with pytest.raises(
+        AuroraError, match=r"part-00000000-00000.csv is missing, something else has removed it"
+    ):
+        sink.publish(note)
+    os.rename(folder, tmp_path / "kept")
+    with pytest.raises(
+        AuroraError, match=r"out/ was replaced by another folder .* and 1 parts are not in it"
+    ):
+        sink.deliver(1, *numbers(2), note)
+
+
 def test_parts_of_unfinished_batches_go(tmp_path: Path) -> None:
     sink = PartSink(str(tmp_path / "out"), "parquet")
     note = sink.deliver(0, *numbers(1), sink.open(None))
@@ -242,6 +368,7 @@ def test_lines_of_tasks_are_taken_in_order(tmp_path: Path) -> None:
     with open(tmp_path / "out.csv", "a") as file:
         file.write("more")
     assert sink.open(note) == note and (tmp_path / "out.csv").read_text() == "a\n1\n2\n"
+    sink.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,7 @@ class PartSink:
     """Parts are called part-BATCH-NUMBER.KIND, so that a restart knows which belong to unfinished batches.
 
     Its note is the last batch that had parts, how many parts of how many bytes there are up to then, and the names
-    under which those of that batch lie aside until the note is on the disk.
+    under which those of that batch lie aside until the note is on the disk; and the device and inode of the folder.
     """
 
     path: str
@@ -44,7 +43,7 @@ class PartSink:
         if note is None:
             self.check()
         else:
-            self.publish(note)
+            self._move_in(note)
         shutil.rmtree(folder / STAGED, ignore_errors=True)
         last = -1 if note is None else note["batch"]
         kept, size = 0, 0
@@ -60,7 +59,8 @@ class PartSink:
                 f"{folder} has {kept:,} parts with {size:,} bytes, the checkpoint says that {note['parts']:,} "
                 f"with {note['bytes']:,} were written: restore it, or start over with --fresh"
             )
-        return note or found
+        there = os.stat(folder)
+        return {**(note or found), "device": there.st_dev, "inode": there.st_ino}
 
     def check(self) -> None:
         """Refuses a folder with anything in it but results, before it is emptied."""
@@ -90,18 +90,39 @@ class PartSink:
         return path.name
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
+        there = os.stat(self.place)
+        if (there.st_dev, there.st_ino) != (note["device"], note["inode"]):
+            raise AuroraError(
+                f"{self.place} was replaced by another folder while the run wrote it, and {note['parts']:,} parts are "
+                "not in it: restore it and give the same command again, or start over with --fresh"
+            )
         size = note["bytes"] + sum(os.path.getsize(Path(self.place) / STAGED / part) for part in parts)
-        return {"batch": batch, "parts": note["parts"] + len(parts), "bytes": size, "staged": parts}
+        return {**note, "batch": batch, "parts": note["parts"] + len(parts), "bytes": size, "staged": parts}
 
     def publish(self, note: Note) -> None:
         """Whoever reads the folder sees the parts of a batch from now on, and not before nobody can take them back."""
-        folder = Path(self.place)
+        for missing in self._move_in(note):
+            raise AuroraError(
+                f"{missing} is missing, something else has removed it: restore it and give the same command again, or "
+                "start over with --fresh"
+            )
+
+    def _move_in(self, note: Note) -> list[Path]:
+        """Give the parts of the last batch their places; return those that are nowhere."""
+        folder, missing = Path(self.place), []
         for number, part in enumerate(note.get("staged", [])):
-            # A run that was killed may have done so already.
-            with suppress(FileNotFoundError):
-                os.replace(
-                    folder / STAGED / part, folder / f"part-{note['batch']:08d}-{number:05d}.{self.kind}"
+            target = folder / f"part-{note['batch']:08d}-{number:05d}.{self.kind}"
+            if not (folder / STAGED / part).exists():
+                # A run that was killed may have moved it already.
+                missing += [] if target.exists() else [target]
+            elif target.exists():
+                raise AuroraError(
+                    f"{target} was written by something else, and is where the next part of the result goes: "
+                    "move it away and give the same command again"
                 )
+            else:
+                os.replace(folder / STAGED / part, target)
+        return missing
 
     def sync(self) -> None:
         """Whatever was moved in after the batch before, too."""

@@ -50,7 +50,18 @@ class RejectsSink(TextSink):
         return None
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
-        return super().deliver(batch, rows, arrived, super().open(None) if note is None else note)
+        if note is None:
+            # The run has removed an earlier one: what is there now has come since.
+            self._check_absent()
+            note = super().open(None)
+        return super().deliver(batch, rows, arrived, note)
+
+    def _check_absent(self) -> None:
+        if Path(self.place).exists():
+            raise AuroraError(
+                f"rejected rows would go to {self.place}, which something else has written while the run went on: "
+                "move it away and give the same command again, or name another file with --rejects"
+            )
 
     def stages(self, in_order: bool, local: bool) -> bool:
         return False
