@@ -118,7 +118,7 @@ class Bound:
                     logging.getLogger("aurora").warning(UNFINISHED)
             plan = plan.with_tables(tables)
             parts = _staged_in_tasks(opened, plan, settings)
-            scratch = scratch_folder(checkpoint.folder)
+            scratch = scratch_folder(checkpoint.folder, _is_local(settings))
             job = Job(plan, checkpoint.buckets(settings), parts, scratch, _find_values(network, sinks))
             admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
             zone = find_zone(network.outputs[name].qos for name in sinks)
@@ -321,9 +321,14 @@ def _find_values(network: Network, sinks: Mapping[str, Any]) -> dict[str, tuple[
 
 
 def _staged_in_tasks(sinks: Mapping[str, Sink], plan: Plan, settings: Settings) -> dict[str, StagingSink]:
-    local = settings.master is None or settings.master.startswith("local")
+    local = _is_local(settings)
     return {
         name: sink
         for name, sink in sinks.items()
         if name != REJECTS_SINK and isinstance(sink, StagingSink) and sink.stages(plan.in_order(name), local)
     }
+
+
+def _is_local(settings: Settings) -> bool:
+    """Whether all tasks run on this machine, as this user."""
+    return settings.master is None or settings.master.startswith("local")

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
 import tempfile
 import uuid
@@ -17,6 +19,7 @@ import pyarrow as pa
 from aurora.engine.durable import cannot_write, sync_folder, write_whole
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.tables import Table
+from aurora.engine.private import is_private, make_private
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
@@ -39,6 +42,9 @@ SPARK = "spark"
 # Where Spark's part lies after a start over. Tasks of a run that was just stopped may still be writing into the old
 # place, and Spark refuses to begin where anything lies.
 MOVED = "spark.at"
+# The name of the folder for copies of the state below the system's temporary folder, where it is not the usual one.
+SCRATCH = "scratch"
+SCRATCH_NAME = re.compile(r"aurora-state-[0-9a-f]{16}")
 # Endings of the folders, among those of the sources, in which lies what came and will not come again.
 RECEIVED = (".spool", ".mqtt", ".opened")
 # All that is removed; whatever else lies there is not a run's.
@@ -49,6 +55,7 @@ OURS = (
     "buckets",
     "controls.json",
     "controls.seen",
+    SCRATCH,
     "sources",
     SPARK,
     "mark",
@@ -181,6 +188,9 @@ class Checkpoint:
         mark = self.folder / DISCARDED
         mark.touch()
         sync_folder(self.folder)
+        noted = _read_scratch(self.folder)
+        if noted is not None and is_private(noted):
+            shutil.rmtree(noted, ignore_errors=True)
         for entry in sorted(self.folder.iterdir()):
             if _is_ours(entry.name):
                 _remove(entry)
@@ -297,6 +307,29 @@ def _mark(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def scratch_folder(checkpoint: Path) -> str:
-    """The same for every run that goes on from a checkpoint, so that a killed one leaves nothing behind for good."""
-    return os.path.join(tempfile.gettempdir(), f"aurora-state-{_mark(str(checkpoint).encode())[:16]}")
+def scratch_folder(checkpoint: Path, local: bool) -> str:
+    """Return the folder for copies of the state on the local disk; where all tasks are `local`, it is made here.
+
+    It is the same for every run that goes on from a checkpoint, so that a killed one leaves nothing behind for good.
+    Everybody can compute its name, so another user may have taken it: then it is a random one, noted in the checkpoint.
+    """
+    usual = os.path.join(tempfile.gettempdir(), f"aurora-state-{_mark(str(checkpoint).encode())[:16]}")
+    folder = _read_scratch(checkpoint) or usual
+    ours = make_private(folder) if local else is_private(folder)
+    if ours or not os.path.lexists(folder):
+        return folder
+    folder = os.path.join(tempfile.gettempdir(), f"aurora-state-{secrets.token_hex(8)}")
+    with _told(checkpoint / SCRATCH):
+        write_whole(checkpoint / SCRATCH, os.path.basename(folder))
+    if local:
+        make_private(folder)
+    return folder
+
+
+def _read_scratch(checkpoint: Path) -> str | None:
+    """Return the folder that is noted, if one is and it has the form of our names."""
+    try:
+        name = (checkpoint / SCRATCH).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+    return os.path.join(tempfile.gettempdir(), name) if SCRATCH_NAME.fullmatch(name) else None

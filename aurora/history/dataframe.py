@@ -75,7 +75,7 @@ def to_dataframe(
         find_places(network, sources)
         tables = read_tables(network, plan, sources)
         streams, _, _ = open_streams(network, plan, tables, sources, {}, checkpoint, settings)
-        scratch = scratch_folder(checkpoint.folder)
+        scratch = scratch_folder(checkpoint.folder, spark.sparkContext.master.startswith("local"))
         job = Job(plan.with_tables(tables), checkpoint.buckets(settings), {}, scratch)
         seconds = settings.batch_seconds
         zone = find_zone(network.outputs[name].qos for name in plain)

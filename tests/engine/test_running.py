@@ -130,7 +130,8 @@ def test_a_batch_takes_some_time() -> None:
 
 def test_nothing_of_a_run_stays_on_the_local_disk(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "scratch" / "1-0"
-    folder.mkdir(parents=True)
+    folder.parent.mkdir(0o700)
+    folder.mkdir()
     (folder / "copy").write_text("x")
     remove_scratch(spark, str(tmp_path / "scratch"))
     assert not (tmp_path / "scratch").exists()

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,9 +22,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from aurora.algebra.state.runs import LAST, Sweep, are_empty, find_bound, merge_runs, slice_run, sweep_entries
+from aurora.engine.private import make_private
 
 __all__ = ["LocalRuns", "find_due"]
 
+# The names of files: a note that names any other was not written here.
+FILE = re.compile(r"[0-9a-f]{16}-[0-9a-f]{32}\.arrow")
+# A place where nothing can be read or written: without copies everything is fetched from Spark's store.
+NOWHERE = Path(os.devnull, "nowhere")
 # Runs of up to so many bytes are of one size; each further size is larger by a factor of WIDE.
 SMALL = 1 << 16
 WIDE = 4
@@ -76,16 +82,22 @@ class Note:
             content = json.loads(path.read_text())
             runs = {table: [Run(**run) for run in found] for table, found in content["runs"].items()}
             merges = content["merges"].items()
-            return Note(runs, {table: Merge(Run(**merge["run"]), merge["start"]) for table, merge in merges})
+            found = Note(runs, {table: Merge(Run(**merge["run"]), merge["start"]) for table, merge in merges})
+            return found if all(map(FILE.fullmatch, found.files())) else Note()
         except (OSError, ValueError, TypeError, KeyError):
             return Note()
 
 
 class LocalRuns:
-    """For one turn. `note` writes down which file holds what; files that it does not name are leftovers."""
+    """For one turn. `note` writes down which file holds what; files that it does not name are leftovers.
+
+    `folder` is that of a bucket, in the folder for all copies of a run. Where others have, or could change, one of the
+    two, there are no copies.
+    """
 
     def __init__(self, folder: str) -> None:
-        self._folder = Path(folder) / _boot()
+        ours = make_private(os.path.dirname(folder)) and make_private(folder)
+        self._folder = Path(folder, _boot()) if ours else NOWHERE
         self._noted = Note.read(self._folder / "runs.json")
         # What is on the disk is mapped for later turns as well; what the disk did not take is open for this one alone.
         self._mapped = _find_mapped(self._folder, self._noted.files())
@@ -232,7 +244,7 @@ class LocalRuns:
     def note(self) -> None:
         """Writes down what there is, then removes files that are no longer used."""
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(0o700, exist_ok=True)
             partial = self._folder / f"runs.json.{os.getpid()}"
             # Every dataclass in it is written as its fields.
             partial.write_text(json.dumps(self._noted, default=vars))
@@ -270,7 +282,7 @@ class LocalRuns:
         """A copy is a convenience: where the disk does not take it, Spark's value is read."""
         self.changed = True
         with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(0o700, exist_ok=True)
             path = self._folder / file
             partial = f"{path}.{os.getpid()}"
             with pa.OSFile(partial, "wb") as sink, pa.ipc.new_file(sink, value.schema) as writer:

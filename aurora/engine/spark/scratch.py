@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from aurora.engine.private import is_private
+
 __all__ = ["remove_scratch"]
 
 # Tasks for each executor, so that every one gets some.
@@ -15,7 +17,7 @@ TASKS = 4
 
 def remove_scratch(spark: SparkSession, folder: str) -> None:
     """Removes the folder here and where the executors are; one that does not answer is left alone."""
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove(folder)
     context = spark.sparkContext
     with suppress(Exception):
         if context.master.startswith("local") or context._jsc is None:
@@ -26,6 +28,12 @@ def remove_scratch(spark: SparkSession, folder: str) -> None:
 
 def _remover(folder: str) -> Any:
     def remove(_: Iterable[int]) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
     return remove
+
+
+def _remove(folder: str) -> None:
+    """Remove the folder, unless it is somebody else's."""
+    if is_private(folder):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,94 @@
+"""Folders and files that are this user's alone, also where others may write: below the system's temporary folder."""
+
+import errno
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["is_private", "make_private", "open_own", "own_folder", "replace_own"]
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+LINK = "it is a link or no regular file, so another user may have put it there: remove it"
+
+
+def is_private(folder: str | Path) -> bool:
+    """Whether it is a folder, not a link to one, that belongs to this user and is closed to all others."""
+    return _is_folder_of_ours(folder, OTHERS)
+
+
+def make_private(folder: str | Path) -> bool:
+    """Make a folder that is closed to others, unless it is there; return whether it is private now.
+
+    A folder of somebody else, or one that others could have changed, is left alone: its user takes another name.
+    """
+    with suppress(OSError):
+        os.mkdir(folder, 0o700)
+    return is_private(folder)
+
+
+def own_folder(prefix: str) -> Path:
+    """Return a new private folder with a random name below the system's temporary folder."""
+    return Path(tempfile.mkdtemp(prefix=prefix))
+
+
+def close_to_others(folder: str | Path) -> bool:
+    """Make a folder of files that others may neither write nor see, or close the one of this user that is there.
+
+    Return whether it is private now; what others may have put into it before is still there.
+    """
+    with suppress(OSError):
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if _is_folder_of_ours(folder, 0):
+            os.chmod(folder, 0o700)
+    return is_private(folder)
+
+
+def is_own_file(path: str | Path) -> bool:
+    """Whether it is a regular file, not a link to one, that belongs to this user and that nobody else may write."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
+
+
+def open_own(path: str | Path, flags: int, mode: int = 0o600) -> int:
+    """Open a file as `os.open` does, but no link, no pipe and no file of another user; raise OSError instead.
+
+    What was opened is looked at before it is changed, so O_TRUNC has no place here: use `os.ftruncate` behind it.
+    """
+    try:
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+    except OSError as fault:
+        if fault.errno == errno.ELOOP:
+            # What the system says of a link sounds as if there were many.
+            raise OSError(fault.errno, LINK, str(path)) from None
+        raise
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise OSError(errno.ELOOP, LINK, str(path))
+        if found.st_uid != os.geteuid():
+            raise OSError(errno.EPERM, f"it belongs to another user, number {found.st_uid}", str(path))
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def replace_own(path: str | Path, mode: int = 0o600) -> int:
+    """Open a new, empty file for writing in place of whatever stands there; nothing is followed or truncated."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def _is_folder_of_ours(folder: str | Path, without: int) -> bool:
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & without
