@@ -116,6 +116,7 @@ BOXES = (
     "user",
     "wait",
     "variants.asof",
+    "variants.asof_time",
     "variants.gather",
     "variants.kept_join",
     "variants.lookup",

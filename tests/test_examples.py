@@ -148,3 +148,27 @@ def test_what_make_run_shows(spark: SparkSession, tmp_path: Path) -> None:
     patrols = {(report["Sid"], report["Time"] // 60) for report in reports}
     assert result.totals.rows == {"alarms": len(alarms), "crossings": len(over), "patrols": len(patrols)}
     assert result.totals.discarded == {}
+
+
+def test_the_table_of_orders_and_rates_in_the_manual_is_that_of_the_example() -> None:
+    folder = EXAMPLES / "29_orders_and_rates"
+    page = (EXAMPLES.parent / "docs" / "networks.md").read_text()
+    described = page[page.index("| rates.csv:") : page.index("By time, both sides have")]
+    wanted: dict[str, list[list[str]]] = {"rates.csv": [], "orders.csv": [], "invoices.csv": []}
+    titles: list[str] = []
+    for line in described.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        names = [cell.partition(":")[0] for cell in cells]
+        if names[0] in wanted:
+            titles = names
+        elif titles and line.startswith("| "):
+            for title, cell in zip(titles, cells, strict=True):
+                if title in wanted:
+                    wanted[title].append(["" if value == "null" else value for value in cell.split(", ")])
+    places = {"invoices.csv": folder / "expected" / "invoices.csv"}
+    for name, rows in wanted.items():
+        _, *found = csv.reader(places.get(name, folder / name).read_text().splitlines())
+        assert [[value.removeprefix("2026-11-16 ") for value in row] for row in found] == rows, name
+    assert to_text(from_text(page[page.index("network: orders and rates") :].partition("```")[0])) == to_text(
+        read_network(folder / "network.yaml")
+    )

@@ -6,9 +6,11 @@ from typing import Any
 from aurora.algebra.box.operator import Operator
 from aurora.algebra.box.unmatched import SIDES, Unmatched
 from aurora.algebra.join import Join
+from aurora.algebra.ordering.order import STREAM, Order
 from aurora.algebra.resample import Resample
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.variants.asof import AsOf
+from aurora.algebra.variants.asof_time import AsOfTime
 from aurora.algebra.variants.gather import Gather
 from aurora.algebra.variants.kept_join import KeptJoin
 from aurora.algebra.variants.lookup import Lookup
@@ -16,7 +18,7 @@ from aurora.algebra.wait import Wait
 from aurora.algebra.windows.reducer import WindowFunction
 from aurora.errors import AuroraError
 from aurora.network.amounts import is_span
-from aurora.network.arguments import read_functions, read_order, read_reach, read_truth
+from aurora.network.arguments import read_functions, read_mapping, read_order, read_reach, read_truth
 
 __all__ = ["make_join", "make_resample", "make_wait"]
 
@@ -24,7 +26,9 @@ __all__ = ["make_join", "make_resample", "make_wait"]
 def make_join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     if all(static):
         raise AuroraError(f"{where}: both sides are tables; one side must be a stream")
-    asof, predicate, (left, right) = read_truth(spec, "asof", where), str(spec["join"]), schemas
+    by_time = isinstance(spec.get("asof"), Mapping)
+    asof, predicate = by_time or read_truth(spec, "asof", where), str(spec["join"])
+    left, right = schemas
     lone = spec.get("outer"), spec.get("anti")
     if any(static):
         table = static.index(True)
@@ -41,13 +45,17 @@ def make_join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
         return Lookup.of(predicate, schemas[1 - table], schemas[table], table == 0, where, unmatched)
     reach = ("size", "left_order", "right_order")
     if asof:
+        unmatched = Unmatched.of(*lone, where, "left with asof")
+        broadcast = read_truth(spec, "broadcast", where)
+        if by_time:
+            orders = _asof_orders(spec, schemas, where)
+            return AsOfTime.of(predicate, *orders, left, right, unmatched, where, broadcast)
         for key in (*reach, "keep"):
             if key in spec:
                 raise AuroraError(
                     f"{where}: {key} does not go with asof: arrival order decides; leave {key} out"
                 )
-        unmatched = Unmatched.of(*lone, where, "left with asof")
-        return AsOf.of(predicate, left, right, unmatched, where, read_truth(spec, "broadcast", where))
+        return AsOf.of(predicate, left, right, unmatched, where, broadcast)
     if "broadcast" in spec:
         raise AuroraError(f"{where}: broadcast goes with asof: true; add that, or leave broadcast out")
     if "keep" in spec:
@@ -57,10 +65,36 @@ def make_join(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool]
         return _kept_join(spec, schemas, where)
     for key in reach:
         if key not in spec:
-            raise AuroraError(f"{where}: a join of two streams needs '{key}', or asof: true")
+            raise AuroraError(
+                f"{where}: a join of two streams needs '{key}', or asof: {{left: Field, right: Field}}"
+            )
     left_order, right_order, size = read_reach(spec, schemas, where)
     unmatched = Unmatched.of(*lone, where)
     return Join.of(predicate, size, left_order, right_order, left, right, where, unmatched)
+
+
+def _asof_orders(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> tuple[Order, Order]:
+    """Return the orders of both sides: the fields that `asof` names, by the clocks of their streams if nothing else."""
+    for key in ("size", "keep"):
+        if key in spec:
+            raise AuroraError(
+                f"{where}: {key} does not go with asof: each left tuple meets the latest right one; leave {key} out"
+            )
+    fields = spec["asof"]
+    if set(fields) != set(SIDES) or not all(isinstance(field, str) for field in fields.values()):
+        raise AuroraError(
+            f"{where}: write asof: {{left: At, right: Since}}, or asof: true; found {dict(fields)}"
+        )
+    orders = []
+    for side, schema in zip(SIDES, schemas, strict=True):
+        key = f"{side}_order"
+        given = read_mapping(spec.get(key, {}), f"{where}: {key}")
+        if given.get("on", fields[side]) != fields[side]:
+            raise AuroraError(
+                f"{where}: asof goes by {fields[side]} on the {side}, {key} by {given['on']}; leave on out of {key}"
+            )
+        orders.append(read_order({"on": fields[side], "clock": STREAM, **given}, schema, f"{where}: {key}"))
+    return orders[0], orders[1]
 
 
 def _kept_join(spec: Mapping[str, Any], schemas: list[Schema], where: str) -> Operator:

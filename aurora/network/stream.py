@@ -118,8 +118,9 @@ class Stream:
     def join(self, right: "Stream", predicate: str, *, name: str | None = None, **options: Any) -> "Stream":
         """The pairs of tuples for which the predicate, over left.Field and right.Field, holds.
 
-        Options for a join of two streams: size or keep, left_order, right_order; or asof=True, with broadcast=True
-        if every bucket should have the whole right side. A table needs none of them.
+        Options for a join of two streams: size or keep, left_order, right_order; or asof={"left": "At", "right":
+        "Since"} for the latest right tuple by time, asof=True for the latest by arrival, with broadcast=True if
+        every bucket should have the whole right side. A table needs none of them.
 
         For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
         """

@@ -20,8 +20,9 @@ from tests.algebra.naive_boxes import (
     nothing_missing,
     ranked,
     value,
+    with_partner,
 )
-from tests.spec import clocks, squal
+from tests.spec import clocks, joins, squal
 from tests.spec.network import Clocks
 
 __all__ = ["add_clocked"]
@@ -104,6 +105,15 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
             # With `outer` also tuples come out whose upper bound lies before the lower one: nothing is known of it.
             known = None if reach or outer else min
             return GatherValue(ALL[text], fits, reach, outer), Clocks(sources, known)
+        case "clocked asof":
+            word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
+            predicate, fits = draw(st.sampled_from(PREDICATES))
+            asof = {"left": "T", "right": "T"}
+            latest = stream.join(other, predicate, asof=asof, broadcast=draw(st.booleans()), **two, **word)
+            latest.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(v_right, 0)"}, name=name)
+            equal = (("g", "g"),) if "left.g" in predicate else ()
+            sides = joins.Sides(([*SAME], [*SAME]), equal, (0,) if word else (), "anti" in word)
+            return Mapped(clocks.AsOf(fits, sides), with_partner), Clocks(sources, min)
         case "kept":
             for_good = draw(st.booleans())
             keep = {"left": f"T + {size}", "right": "all" if for_good else f"T + {size}"}

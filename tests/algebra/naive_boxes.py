@@ -29,6 +29,7 @@ __all__ = [
     "ranked",
     "running_value",
     "value",
+    "with_partner",
 ]
 
 # Every box gives these fields again, so that any box can stand behind any other.
@@ -96,6 +97,11 @@ def either(row: Row) -> Row:
     """The fields of the left tuple, or of the right one where that is alone."""
     side = "_right" if row["T"] is None else ""
     return {name: row[name + side] for name in SAME}
+
+
+def with_partner(row: Row) -> Row:
+    """The left tuple, with what the right one adds to it."""
+    return {**row, "v": row["v"] + (row.get("v_right") or 0)}
 
 
 class AsOfSum(joins.AsOf):

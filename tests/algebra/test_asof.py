@@ -1,4 +1,4 @@
-"""The join as of, against its naive version."""
+"""Joins as of: that by arrival against its naive version, and what that by time keeps."""
 
 from typing import Any
 
@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from aurora import Network
 from aurora.algebra.box.unmatched import Unmatched
-from aurora.algebra.state.turn import Turn
+from aurora.algebra.ordering.order import Order
+from aurora.algebra.ordering.progress import Progress, find_rises
+from aurora.algebra.ordering.values import least
+from aurora.algebra.state.state import State, Stored
+from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 from aurora.algebra.variants.asof import AsOf
+from aurora.algebra.variants.asof_time import AsOfTime
 from tests.algebra.harness import Arrival, batch, check_agreement, plain, rows_kept, run_kernel
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, reals
@@ -91,6 +96,48 @@ def test_state_is_a_row_a_key() -> None:
     rows = sides_of([(int(i % 3 > 0), {"T": i, "k": i % 10, "g": i}) for i in range(3000)])
     ran = run_kernel(box, rows, (LEFT, RIGHT), 100, ends=False)
     assert rows_kept(ran.stored) == {"latest": 10}
+
+
+@pytest.mark.parametrize("touched", [True, False], ids=["of keys that come", "of keys that do not"])
+def test_by_time_right_tuples_are_kept_that_may_still_be_met(touched: bool) -> None:
+    """Of each key the latest one before both clocks, and all behind; of the left what waits, and nothing at the end."""
+    schema = Schema.parse("T int, k int")
+    order = Order("T", clock="stream")
+    box = AsOfTime.of("left.k = right.k", order, order, schema, schema)
+    stored, before = Stored(), [least(np.dtype(np.int64))] * 2
+
+    def turn(
+        number: int, lefts: list[tuple[int, int]], rights: list[tuple[int, int]], end: bool = False
+    ) -> Any:
+        sides = []
+        for side, those in enumerate((lefts, rights)):
+            rows = batch([{"T": t, "k": k} for t, k in those], schema)
+            keys = 10_000 * number + 2 * np.arange(len(those)) + 2 * side * len(lefts) + 1
+            sides.append(Train(rows, np.zeros(len(those), int), keys[None]))
+        found = [find_rises(train, "T") for train in sides]
+        clocks = tuple(
+            Progress.of(low, each.positions, each.values) for low, each in zip(before, found, strict=True)
+        )
+        state = State(stored)
+        come_out = box.call((sides[0], sides[1]), Turn(state, Moment(end=end), clocks=clocks))["1"]
+        stored.write(state.changes())
+        before[:] = [clock.after for clock in clocks]
+        return [row["T_right"] for row in plain(come_out.rows)], rows_kept(stored)
+
+    for number in range(10):
+        turn(number, [], [(t, t % 5) for t in range(100 * number, 100 * number + 100)])
+    assert rows_kept(stored)["right"] == 1000, "the left has not begun"
+    assert turn(10, [(905, 9)], []) == ([], {"right": 1000}), "its key has none"
+    for number in range(11, 20):
+        turn(number, [(905, 0)], [(1000, k) for k in range(5)] if touched else [(1000, 7 + number)])
+    kept = rows_kept(stored)
+    # Each key's latest up to 905, and those from there to 1000 (which came nine times, and counts once).
+    assert kept["right"] == (5 + 94 + 5 if touched else 5 + 94 + 9)
+    found, kept = turn(20, [(1000, 1), (2000, 2)], [])
+    assert found == [] and kept["left"] == 2
+    found, kept = turn(21, [], [], end=True)
+    assert found == ([1000, 1000] if touched else [996, 997])
+    assert not {"left", "right"} & kept.keys()
 
 
 def test_a_stream_as_of_itself_gives_the_tuple_before() -> None:

@@ -11,7 +11,7 @@ from aurora import AuroraError, Network
 from tests.algebra.harness import CUTS, Arrival, choose_cuts, plain
 from tests.algebra.running import run_network
 from tests.algebra.strategies import arrivals, groups, nearly_rising
-from tests.spec import clocks, squal
+from tests.spec import clocks, joins, squal
 
 FIELDS = "g int, T int, v int"
 Row = dict[str, Any]
@@ -352,6 +352,80 @@ def test_bounds_from_the_data(rows: list[Arrival], span: int, both: bool, ordere
     nothing = {"n": 0, "s": None} | ({"f": None} if ordered else {})
     naive = clocks.Gather(compute if ordered else compute_unordered, same_key, nothing if outer else None)
     check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+ASOF_PREDICATES: dict[str, tuple[tuple[tuple[str, str], ...], Any]] = {
+    "left.g = right.g": ((("g", "g"),), lambda one, other: True),
+    "left.g = right.g AND right.v >= left.v": (
+        (("g", "g"),),
+        lambda one, other: other["v"] >= one["v"],
+    ),
+    "right.v >= left.v": ((), lambda one, other: other["v"] >= one["v"]),
+    "left.g = right.g AND left.v = right.v": ((("g", "g"), ("v", "v")), lambda one, other: True),
+}
+
+
+@pytest.mark.parametrize("predicate", ASOF_PREDICATES)
+@given(
+    REACHING,
+    st.integers(0, 4),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]),
+)
+def test_a_join_as_of_by_time(
+    predicate: str, rows: list[Arrival], span: int, both: bool, broadcast: bool, word: dict[str, str]
+) -> None:
+    network, left, right, order = two_sides(both, span)
+    asof = {"left": "T", "right": "T"}
+    orders = {"left_order": order, "right_order": order, "broadcast": broadcast}
+    network.output("found", left.join(right, predicate, asof=asof, name="asof", **orders, **word))
+    equal, fits = ASOF_PREDICATES[predicate]
+    names = ["g", "T", "U", "v"]
+    sides = joins.Sides((names, names), equal, (0,) if word else (), "anti" in word)
+    naive = clocks.AsOf(fits, sides)
+    check(network, rows, {"found": run_two_sides(rows, naive, both, span)}, naive)
+
+
+@given(REACHING, st.integers(0, 4))
+def test_a_join_as_of_by_time_finds_what_a_resample_finds(rows: list[Arrival], span: int) -> None:
+    """The last of all right tuples up to the left one, where no two have one value."""
+    network, left, right, order = two_sides(False, span)
+    rows = [
+        (side, row if row["T"] is None else {**row, "T": 2 * len(rows) * row["T"] + number})
+        for number, (side, row) in enumerate(rows)
+    ]
+    lag = {**order, "slack": 2 * len(rows) * (span + 1)}
+    orders = {"left_order": lag, "right_order": lag}
+    reach = {"match": "left.g = right.g", "between": [f"left.T - {10**6}", "left.T"]}
+    last = left.resample(
+        right, {"w": "last(v)", "S": "last(T)"}, outer="left", name="last", **reach, **orders
+    )
+    asof = left.join(
+        right, "left.g = right.g", asof={"left": "T", "right": "T"}, outer="left", name="asof", **orders
+    )
+    fields = {"T": "T", "g": "g", "v": "v"}
+    network.output("last", last.map({**fields, "w": "w", "S": "S"}))
+    network.output("asof", asof.map({**fields, "w": "v_right", "S": "T_right"}))
+    run = run_network(network, rows, 5, buckets=2)
+    assert run.rows("asof") == run.rows("last")
+
+
+def test_of_equal_times_the_right_tuple_that_came_last_counts() -> None:
+    network, left, right, _ = two_sides(False, 0)
+    asof = {"left": "T", "right": "T"}
+    slow = {"right_order": {"slack": 5}}
+    found = left.join(right, "left.g = right.g", asof=asof, outer="left", name="asof", **slow)
+    network.output("found", found.map({"T": "T", "v": "v_right"}))
+    rates = [(3, 1), (5, 2), (5, 3), (3, 4), (4, None), (11, 6)]
+    asked = [3, 4, 5, 6]
+    rows: list[Arrival] = [(0, {"g": 1, "T": t, "U": 0, "v": 0}) for t in asked]
+    rows += [(1, {"g": 1, "T": t, "U": 0, "v": v}) for t, v in rates]
+    for cut in CUTS:
+        run = run_network(network, rows, cut, buckets=2)
+        assert run.rows("found") == [
+            {"T": 3, "v": 4}, {"T": 4, "v": None}, {"T": 5, "v": 3}, {"T": 6, "v": 3},
+        ]  # fmt: skip
 
 
 def test_functions_of_no_right_tuples() -> None:

@@ -22,6 +22,7 @@ from tests.thoroughness import examples
 Naive = dict[str, tuple[Any, list[Source]]]
 
 INPUTS = {
+    "clocked asof": 2,
     "clocked join": 2,
     "clocked resample": 2,
     "clocked resamples": 2,
@@ -65,6 +66,7 @@ ONE_CLOCKED = [
     "clocked running",
     "clocked top",
     "clocked wait",
+    "clocked asof",
     "kept",
 ]
 CLOCKED = [

@@ -274,6 +274,21 @@ BOXES: dict[str, tuple[str, ...]] = {
         "box b (left reports, right reports): size does not go with asof: arrival order decides; leave size out",
     ),
     f'b: {{join: "true", {SIDES}, asof: true, {ORDERS}}}': ("left_order does not go with asof", "leave left_order out"),
+    f'b: {{join: "true", {SIDES}, asof: {{left: Time}}}}': (
+        "write asof: {left: At, right: Since}, or asof: true; found {'left': 'Time'}",
+    ),
+    f'b: {{join: "true", {SIDES}, asof: {{left: Tim, right: Time}}}}': ("left_order: order on Tim: no such field",),
+    'b: {join: "true", left: reports, right: words, asof: {left: Time, right: Word}}': (
+        "order on Word: string is neither a number nor a time",
+    ),
+    f'b: {{join: "true", {SIDES}, asof: {{left: Time, right: Time}}, size: 3}}': ("leave size out",),
+    f'b: {{join: "true", {SIDES}, asof: {{left: Time, right: Time}}, left_order: {{on: Pos}}}}': (
+        "asof goes by Time on the left, left_order by Pos; leave on out of left_order",
+    ),
+    f'b: {{join: "true", {SIDES}, asof: {{left: Time, right: Time}}, right_order: {{clock: group}}}}': (
+        "asof by time needs a clock; write clock: stream or clock: NAME in right_order",
+    ),
+    'b: {join: "true", left: reports, right: words, asof: {left: Time, right: At}}': ("Time is int", "At is timestamp"),
     f'b: {{join: "true", {SIDES}, asof: 3}}': ("box b (left reports, ", "asof is true or false, found '3'"),
     f'b: {{join: "true", {SIDES}, asof: true, keep: {{left: Time, right: all}}}}': ("leave keep out",),
     f'b: {{join: "true", {SIDES}, keep: {{left: Time, right: all}}, {ORDERS}, anti: left}}': (

@@ -226,6 +226,7 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
                 "join",
                 "lookup",
                 "asof",
+                "asof by time",
                 "resample",
                 "wait",
                 "user",
@@ -295,6 +296,10 @@ def put(draw: st.DrawFn, net: Network, stream: Stream, other: Stream, table: Str
     if kind == "asof":
         wide = st.fixed_dictionaries({}, optional={"broadcast": st.booleans()})
         return stream.join(other, "left.Sid = right.Sid", name=name, asof=True, **alone, **draw(wide))
+    if kind == "asof by time":
+        asof = {"left": "Time", "right": "Time"}
+        given = draw(st.fixed_dictionaries({}, optional={"left_order": CLOCKED, "right_order": CLOCKED}))
+        return stream.join(other, "left.Sid = right.Sid", name=name, asof=asof, **alone, **given)
     if kind == "resample":
         return stream.resample(other, draw(FUNCTIONS), name=name, **orders)
     if kind == "wait":

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.spec import running, top
+from tests.spec.joins import Sides
 from tests.spec.squal import Box, Functions, Gate, Order, Out, Row, Seen, by_fields, joined
 from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
 
 __all__ = [
+    "AsOf",
     "BSort",
     "Clock",
     "Gather",
@@ -334,6 +336,59 @@ class Gather(TwoSides):
 
     def end(self) -> list[Out]:
         return self.give([row for row in self.sides[0] if not any(row is other for other in self.done)])
+
+
+class AsOf(TwoSides):
+    """Every left tuple with the latest right one of its key that is not later, once the clock of the right is past."""
+
+    def __init__(self, predicate: Callable[[Row, Row], Any], sides: Sides) -> None:
+        super().__init__()
+        self.predicate = predicate
+        self.unmatched = sides
+        self.waiting: list[tuple[Row, int]] = []
+
+    def push(self, port: int, row: Row, ts: int) -> list[Out]:
+        narrow = {name: row[name] for name in self.unmatched.names[port]}
+        if not self.admits(port, row):
+            return []
+        if port == 1:
+            self.sides[1].append(narrow)
+            return []
+        self.waiting.append((narrow, ts))
+        return self.give([self.waiting[-1]]) if self.is_passed(row) else []
+
+    def reach(self, bounds: tuple[Any, Any]) -> list[Out]:
+        self.bounds = bounds
+        return self.give([each for each in self.waiting if self.is_passed(each[0])])
+
+    def is_passed(self, row: Row) -> bool:
+        return self.bounds[1] is not None and bool(self.bounds[1] > row["T"])
+
+    def give(self, leaving: list[tuple[Row, int]]) -> list[Out]:
+        self.waiting = [each for each in self.waiting if not any(each is other for other in leaving)]
+        found = []
+        for row, ts in sorted(leaving, key=lambda each: each[0]["T"]):
+            partner = self.partner(row)
+            if partner is None or not self.predicate(row, partner):
+                found += self.unmatched.lone(0, ts, row)
+            else:
+                found += self.unmatched.pair(ts, row, partner)
+        return found
+
+    def partner(self, row: Row) -> Row | None:
+        """The latest value wins and, of those, what came last."""
+        if not self.unmatched.is_complete(0, row):
+            return None
+        key = self.unmatched.key(0, row)
+        best: Row | None = None
+        for other in self.sides[1]:
+            fits = self.unmatched.is_complete(1, other) and self.unmatched.key(1, other) == key
+            if fits and other["T"] <= row["T"] and (best is None or other["T"] >= best["T"]):
+                best = other
+        return best
+
+    def end(self) -> list[Out]:
+        return self.give(self.waiting)
 
 
 class Resample(TwoSides):
