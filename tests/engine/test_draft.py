@@ -5,6 +5,7 @@ import datetime as dt
 import gzip
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from aurora import AuroraError, from_text
 from aurora.engine.draft.look import first_rows
 from aurora.engine.draft.propose import Draft, propose
 from aurora.engine.draft.sample import Sample, guess_address, look_at
-from aurora.engine.draft.text_types import PATTERNS, find_pattern
+from aurora.engine.sources.text.time_patterns import PATTERNS, find_pattern
 
 START = dt.datetime(2026, 11, 16, 7, 0, tzinfo=dt.UTC)
 
@@ -204,6 +205,101 @@ def test_kinds_of_files(tmp_path: Path) -> None:
     assert guess_address("csv:x?header=no") == "csv:x?header=no"
 
 
+ROWS = 60
+
+
+def written(path: Path, header: str, row: Any, before: str = "") -> tuple[Sample, Draft]:
+    """Draft from a file of CSV whose rows a function makes of their numbers."""
+    path.write_text(before + header + "\n" + "".join(row(i) + "\n" for i in range(ROWS)))
+    return drafted(path)
+
+
+def minutes_of(sample: Sample, draft: Draft) -> list[int]:
+    field = from_text(draft.text).checked().boxes["per_minute"].operator.order.on  # type: ignore[attr-defined]
+    return sorted({row[field].minute for row in counted(sample, draft)})
+
+
+@pytest.mark.parametrize(
+    ("date", "clock"),
+    [
+        ("2026-11-16", "06:{:02}:00"),
+        ("2026-11-16", "06:{:02}:00.1234567"),
+        ("16.11.2026", "06:{:02}"),
+        ("11/16/2026", "6:{:02}:05 AM"),
+    ],
+)
+def test_a_date_and_a_time_of_day_make_one_time(tmp_path: Path, date: str, clock: str) -> None:
+    names = "Date,Time,lap,sensor,value"
+    sample, draft = written(
+        tmp_path / "two.csv", names, lambda i: f"{date},{clock.format(i)},00:0{i % 3},s{i % 7},{i}.5"
+    )
+    assert minutes_of(sample, draft) == list(range(60)), draft.text
+    assert "group_by: [sensor]" in draft.text
+
+
+def test_what_only_looks_like_a_time_of_day_is_none(tmp_path: Path) -> None:
+    _, draft = written(tmp_path / "laps.csv", "Date,driver,lap", lambda i: f"2026-11-16,d{i % 5},01:{i:02}")
+    assert "per_day" in draft.text and "group_by: [driver]" in draft.text
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "group"),
+    [
+        ("sensor,unit,value", lambda i: f"s{i % 7},{'CF'[i % 7 % 2]},{i}.5", "sensor"),
+        ("unit,place,value", lambda i: f"{'CF'[i % 2]},p{i % 7},{i}.5", "place"),
+        ("symbol,price,currency", lambda i: f"{'ABCDEFG'[i % 7]},{i % 3},EUR", "symbol"),
+        ("country,city,value", lambda i: f"c{i % 6 // 3},t{i % 6},{i}.5", "city"),
+        ("price,device_id", lambda i: f"{i % 2},{i % 9}", "device_id"),
+        ("ok,user", lambda i: f"{'true' if i % 2 else 'false'},u{i % 25}", "user"),
+    ],
+)
+def test_the_group_is_what_looks_like_a_key(tmp_path: Path, header: str, row: Any, group: str) -> None:
+    sample, draft = written(tmp_path / "r.csv", f"at,{header}", lambda i: f"2026-11-16 06:{i:02}:00,{row(i)}")
+    assert f"group_by: [{group}]" in draft.text
+    assert sum(row["n"] for row in counted(sample, draft)) == ROWS
+
+
+def test_a_number_in_a_few_rows_and_a_price_are_no_groups(tmp_path: Path) -> None:
+    _, draft = written(
+        tmp_path / "r.csv", "at,price,people", lambda i: f"2026-11-16 06:{i:02}:00,{i % 2},{i % 3}"
+    )
+    assert "group_by" not in draft.text
+
+
+def test_an_odd_value_among_numbers_is_told(tmp_path: Path) -> None:
+    sample, draft = written(
+        tmp_path / "r.csv", "at,heat", lambda i: f"2026-11-16 06:{i:02}:00,{'ERR' if i == 57 else f'{i}.5'}"
+    )
+    assert sample.schema["heat"] == pa.string()
+    assert (
+        "# heat is text, because 1 value of 60 is no double, as 'ERR'. Declare it double and such rows are rejects; "
+        "with ?unreadable=null they are kept, without the value.\n" in draft.text
+    )
+
+
+def test_money_is_exact(tmp_path: Path) -> None:
+    rows = {"price": "2.50", "fee": "1", "heat": "1.25", "amount_eur": "0.125", "total": "1.23456"}
+    sample, draft = written(
+        tmp_path / "sales.csv", ",".join(["at", *rows]), lambda i: ",".join([str(START), *rows.values()])
+    )
+    assert str(sample.schema).endswith(
+        "price decimal(18,2), fee bigint, heat double, amount_eur decimal(18,3), total double"
+    )
+    assert "# price is taken for money and is exact; a value with more decimals is a reject" in draft.text
+    assert {row["avg_price"] for row in counted(sample, draft)} == {Decimal("2.5")}
+    (tmp_path / "sales.jsonl").write_text('{"price": 2.5, "heat": 1.5}\n{"price": 3, "heat": 2}\n')
+    sample, draft = drafted(tmp_path / "sales.jsonl")
+    assert str(sample.schema) == "price decimal(18,2), heat double" and sample.rejects == ()
+
+
+def test_the_line_of_excel_tells_the_delimiter(tmp_path: Path) -> None:
+    sample, draft = written(
+        tmp_path / "x.csv", "at;door;n", lambda i: f"2026-11-16 06:{i:02}:00;d,{i % 3};{i}", "sep=;\n"
+    )
+    assert sample.address.endswith("?delimiter=;") and sample.rejects == ()
+    assert sum(row["n"] for row in counted(sample, draft)) == ROWS
+
+
 def test_what_cannot_be_drafted(tmp_path: Path) -> None:
     for name, data, told in [
         ("a.csv", b"", "a.csv has no rows"),
@@ -212,6 +308,9 @@ def test_what_cannot_be_drafted(tmp_path: Path) -> None:
         ("b.json", b"1\n", "has no JSON objects, one per line"),
         ("a.parquet", b"nope", "cannot be read as Parquet"),
         ("a.csv.gz", b"nope", "cannot be read"),
+        ("c.csv", b"at,door\n", "c.csv has a header and no rows, so nothing tells the types of at, door"),
+        ("a.zip", b"PK\x03\x04..", "a.zip: it is a ZIP archive, or a spreadsheet: unpack it"),
+        ("d.csv", gzip.compress(b"a,b\n1,2\n"), "d.csv is compressed: give it a name that ends in .gz"),
     ]:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(AuroraError, match=told):

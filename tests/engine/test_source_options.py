@@ -116,6 +116,8 @@ UNREADABLE = [
     (b"5000000000,\n", "declare a as bigint$"),
     (b"one,\n", "declare a as string$"),
     (b'{"a": 1, "t": null}\n', "the lines look like JSON: write json: in place of csv:"),
+    (b"1,11/16/2026 06:00 AM\n", r"to_timestamp\(t, 'M/d/yyyy h:mm a'\)$"),
+    (b"PK\x03\x04zip\n", "it is a ZIP archive, or a spreadsheet: unpack it with unzip"),
     (gzip.compress(b"1,\n", mtime=0), "the file is compressed: give it a name that ends in .gz"),
     ("1,\n".encode("utf-16"), r"add \?encoding=utf-16"),
     (b"\xe4,\n", "declare a as string|encoding=latin1"),

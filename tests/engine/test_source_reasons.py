@@ -85,6 +85,26 @@ def test_a_header_of_other_names_is_told_where_it_is_rejected(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("header", ["name;city", None])
+def test_the_line_of_excel_is_no_data(tmp_path: Path, end: str, header: str | None) -> None:
+    path = tmp_path / "in.csv"
+    lines = ["sep=;", *([header] if header else []), "Ann;Bonn", "Bob"]
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(line + end for line in lines).encode())
+    for rows in (1, 100):
+        found = drained(LineFiles(str(path), "csv", PEOPLE, delimiter=";"), PEOPLE, rows)
+        assert rows_of(found) == [{"Name": "Ann", "City": "Bonn"}]
+        assert rejects_of(found) == [(len(lines), "expected 2 fields, found 1")]
+
+
+def test_the_line_of_excel_must_agree_with_the_address(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("sep=;\nname;city\nAnn;Bonn\n")
+    with pytest.raises(
+        AuroraError, match=r"in.csv, line 1: 'sep=;' names another delimiter; add \?delimiter=;"
+    ):
+        open_source("r", f"csv:{tmp_path}/in.csv", PEOPLE, False, tmp_path)
+
+
 FORMS = {
     "2025-11-01": datetime(2025, 11, 1),
     "2025-11-01 12:30": datetime(2025, 11, 1, 12, 30),

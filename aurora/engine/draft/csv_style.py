@@ -7,11 +7,14 @@ from collections import Counter
 from aurora.algebra.tuples.types import STRING
 from aurora.engine.draft.text_types import type_of_texts
 from aurora.engine.sources.text.csv_records import UTF_8, Csv
+from aurora.engine.sources.text.headers import DELIMITER_LINE
 from aurora.engine.sources.text.lines import Style
 from aurora.errors import AuroraError
 
-__all__ = ["Cells", "read_style"]
+__all__ = ["DRAFT", "Cells", "read_style"]
 
+# What is to be done with a sample; the other purpose is to show it.
+DRAFT = "draft from"
 DELIMITERS = (",", ";", "\t", "|")
 NULLS = ("NA", "N/A", "n/a", "null", "NULL", "None", "nan", "NaN", "-", "?", "\\N")
 VALUE = re.compile(r"\s*([-+.]?\d.*)?", re.DOTALL)
@@ -24,18 +27,28 @@ Cells = dict[str, list[str | None]]
 
 
 def read_style(
-    data: bytes, label: str, given: Style | None = None, purpose: str = "draft from"
+    data: bytes, label: str, given: Style | None = None, purpose: str = DRAFT
 ) -> tuple[Style, Cells]:
     """The style and the columns of whole records; what the address of the file says holds."""
     encoding = given.encoding if given is not None and given.encoding != UTF_8 else _encoding(data)
     text = data.decode(encoding, "replace").removeprefix("\ufeff").encode()
-    delimiter = given.delimiter if given is not None and given.delimiter != "," else _delimiter(text)
+    excel = DELIMITER_LINE.match(text)
+    if excel is not None:
+        text = text[excel.end() :]
+    if given is not None and given.delimiter != ",":
+        delimiter = given.delimiter
+    else:
+        delimiter = excel[1].decode("latin1") if excel is not None else _delimiter(text)
     records = _records(text, Csv(delimiter))
     if not records:
         raise AuroraError(f"{label} has no rows: there is nothing to {purpose}")
     header = given.header if given is not None and given.header is not None else _has_header(records)
     names = _names(records[0], label) if header else [f"c{place + 1}" for place in range(len(records[0]))]
     rows = records[1:] if header else records
+    if not rows and purpose == DRAFT:
+        raise AuroraError(
+            f"{label} has a header and no rows, so nothing tells the types of {', '.join(names)}; give a file with rows"
+        )
     rows = [row for row in rows if len(row) == len(names)]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names) if name}
     nulls = given.nulls if given is not None and given.nulls else _nulls(columns)

@@ -19,18 +19,22 @@ from aurora.algebra.tuples.types import (
     STRING,
     TIMESTAMP,
     backquoted,
+    is_decimal,
 )
+from aurora.engine.draft.names import is_timely, looks_like_attribute, looks_like_key
 from aurora.engine.draft.sample import Sample
-from aurora.engine.draft.text_types import are_read_by, swap_days
+from aurora.engine.draft.text_types import type_of_texts
+from aurora.engine.sources.text.time_patterns import are_read_by, has_hours, swap_days
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 from aurora.network.text import to_text
 
 __all__ = ["Draft", "propose"]
 
-TIMELY = re.compile(r"time|date|when|stamp|epoch|_ts$|^ts$|_at$|^at$|day", re.IGNORECASE)
 UNITS = {"seconds": (10**8, 4 * 10**9), "millis": (10**11, 4 * 10**12), "micros": (10**14, 4 * 10**15)}
 MOST_GROUPS, MOST_VALUES = 200, 3
+CLOCK = r"^\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: [AaPp][Mm])?$"
+CLOCK_PATTERNS = ("HH:mm:ss", "HH:mm", "H:mm:ss", "H:mm", "h:mm:ss a", "h:mm a", "HH:mm:ss.SSS")
 SPANS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -51,7 +55,7 @@ class _Time:
     made: str | None
     values: pa.Array | None
     days: bool = False
-    source: str | None = None
+    sources: tuple[str, ...] = ()
 
 
 def propose(sample: Sample) -> Draft:
@@ -89,6 +93,7 @@ def _comments(sample: Sample, time: _Time) -> str:
             lines.append(
                 f"{name} is read with the month first; where the day comes first, write '{swapped}'."
             )
+    lines += sample.notes
     if sample.left_out:
         lines.append(f"Left out, because they are null or of several types: {', '.join(sample.left_out)}.")
     return "".join(f"# {line}\n" for line in lines)
@@ -104,16 +109,20 @@ def _name(address: str) -> str:
 def _time(sample: Sample) -> _Time:
     """The field that is most likely the time: a timestamp, a text or number that means one, a date."""
     schema, rows = sample.schema, sample.rows
-    named = sorted(schema.names, key=lambda name: TIMELY.search(name) is None)
+    named = sorted(schema.names, key=lambda name: not is_timely(name))
     for name in named:
         if schema[name] == TIMESTAMP and rows.column(name).null_count < max(rows.num_rows, 1):
             return _Time(name, None, rows.column(name))
+    whole = [name for name in named if has_hours(sample.patterns.get(name, ""))]
+    both = None if whole else _date_and_clock(sample, named)
     free = next(name for name in ("Time", "Moment", "time_", "moment_") if name not in schema)
-    for name in named:
+    if both is not None:
+        return _made(sample, free, *both)
+    for name in [*whole, *named]:
         if name in sample.patterns:
             text = f"to_timestamp({_written(name, sample)}, '{sample.patterns[name]}')"
-            return _made(sample, free, text, name)
-        unit = _unit(rows.column(name)) if schema[name] == BIGINT and TIMELY.search(name) else None
+            return _made(sample, free, text, name, days=name not in whole)
+        unit = _unit(rows.column(name)) if schema[name] == BIGINT and is_timely(name) else None
         if unit is not None:
             return _made(sample, free, f"timestamp_{unit}({_written(name, sample)})", name)
     for name in named:
@@ -122,8 +131,41 @@ def _time(sample: Sample) -> _Time:
     return _Time(free, "arrival_time()", None)
 
 
-def _made(sample: Sample, name: str, text: str, source: str) -> _Time:
-    return _Time(name, text, Expression.parse(text, sample.schema).evaluate(sample.rows), source=source)
+def _made(sample: Sample, name: str, text: str, *sources: str, days: bool = False) -> _Time:
+    return _Time(name, text, _values(text, sample), days, sources)
+
+
+def _values(text: str, sample: Sample) -> pa.Array:
+    return Expression.parse(text, sample.schema).evaluate(sample.rows)
+
+
+def _date_and_clock(sample: Sample, named: list[str]) -> tuple[str, str, str] | None:
+    """Return what makes a time of a date and the time of day in another field, and the two fields."""
+    schema = sample.schema
+    dates = [name for name in named if schema[name] == DATE or name in sample.patterns]
+    for date in dates:
+        # A length of time looks like a time of day: the name tells, or the place behind the date.
+        next_to = schema.names[schema.names.index(date) + 1 :][:1]
+        for clock in named:
+            if not _is_clock(sample, clock) or not (is_timely(clock) or clock in next_to):
+                continue
+            text = f"concat({_written(date, sample)}, ' ', {_written(clock, sample)})"
+            texts = _values(text, sample)
+            if schema[date] == DATE and type_of_texts(texts.drop_null().to_pylist()) == TIMESTAMP:
+                return f"CAST({text} AS timestamp)", date, clock
+            day = sample.patterns.get(date, "yyyy-MM-dd")
+            for pattern in CLOCK_PATTERNS:
+                if are_read_by(texts, f"{day} {pattern}"):
+                    return f"to_timestamp({text}, '{day} {pattern}')", date, clock
+    return None
+
+
+def _is_clock(sample: Sample, name: str) -> bool:
+    """Whether a field is a time of day."""
+    if sample.schema[name] != STRING:
+        return False
+    texts = sample.rows.column(name)
+    return texts.null_count < len(texts) and bool(pc.all(pc.match_substring_regex(texts, CLOCK)).as_py())
 
 
 def _unit(column: pa.Array) -> str | None:
@@ -152,24 +194,46 @@ def _slack(time: _Time) -> dict[str, str]:
 
 
 def _group(sample: Sample, time: _Time) -> str | None:
-    """The field with the fewest different values, if there are several of each: text rather than numbers."""
-    found = []
+    """Return the field that most likely names what the rows are about, if several of them have the same value.
+
+    That is one with the name of a key; text rather than a number; one that settles what other fields are, as a sensor
+    settles its unit; and then the one with the fewest values.
+    """
+    columns: dict[str, pa.Array] = {}
     for name in sample.schema.names:
-        kind = sample.schema[name]
-        moment = name in (time.field, time.source) or name in sample.patterns or _is_moment(sample, name)
-        if moment or kind not in (STRING, BIGINT, INT, BOOLEAN):
+        kind, key = sample.schema[name], looks_like_key(name)
+        moment = name in (time.field, *time.sources) or name in sample.patterns or _is_moment(sample, name)
+        if (
+            moment
+            or _is_clock(sample, name)
+            or not (kind in (STRING, BOOLEAN) or (kind in (BIGINT, INT) and key))
+        ):
             continue
-        count = len(sample.rows.column(name).unique())
-        if 1 < count <= min(MOST_GROUPS, max(2, sample.rows.num_rows // 2)):
-            found.append((kind != STRING, count, name))
-    return min(found)[2] if found else None
+        column = sample.rows.column(name)
+        most = max(2, sample.rows.num_rows // 2)
+        if 1 < len(column.unique()) <= (most if key else min(MOST_GROUPS, most)):
+            columns[name] = column
+
+    def rank(name: str) -> tuple[bool, bool, bool, int, int]:
+        settled = sum(_settles(columns[name], columns[other]) for other in columns if other != name)
+        count = len(columns[name].unique())
+        attribute = looks_like_attribute(name) or sample.schema[name] == BOOLEAN
+        return attribute, not looks_like_key(name), sample.schema[name] != STRING, -settled, count
+
+    return min(columns, key=rank, default=None)
+
+
+def _settles(one: pa.Array, other: pa.Array) -> bool:
+    """Whether rows with the same value in one column have the same one in the other."""
+    pairs = pa.table({"one": one, "other": other}).group_by(["one", "other"]).aggregate([])
+    return bool(pairs.num_rows == len(one.unique()))
 
 
 def _functions(sample: Sample, taken: set[str]) -> dict[str, str]:
     functions = {_free("n", taken): "count(*)"}
     for name in sample.schema.names:
         if (
-            sample.schema[name] in (DOUBLE, FLOAT, BIGINT, INT)
+            (sample.schema[name] in (DOUBLE, FLOAT, BIGINT, INT) or is_decimal(sample.schema[name]))
             and name not in taken
             and not _is_key(sample, name)
         ):
@@ -181,14 +245,14 @@ def _functions(sample: Sample, taken: set[str]) -> dict[str, str]:
 
 def _is_key(sample: Sample, name: str) -> bool:
     """Whether a mean of it says nothing: numbers that name things, or moments."""
-    return _is_moment(sample, name) or re.search(r"(^|_)id$|Id$|ID$", name) is not None
+    return _is_moment(sample, name) or looks_like_key(name)
 
 
 def _is_moment(sample: Sample, name: str) -> bool:
     """Whether a number counts the time since 1970."""
     return (
         sample.schema[name] in (DOUBLE, FLOAT, BIGINT, INT)
-        and TIMELY.search(name) is not None
+        and is_timely(name)
         and _unit(sample.rows.column(name)) is not None
     )
 

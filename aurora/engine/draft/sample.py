@@ -2,17 +2,20 @@
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.algebra.tuples.types import STRING
+from aurora.algebra.tuples.types import DOUBLE, STRING, is_decimal, type_name
 from aurora.engine.address_options import without_secrets
-from aurora.engine.draft.csv_style import read_style
+from aurora.engine.draft.csv_style import DRAFT, read_style
 from aurora.engine.draft.json_fields import find_fields, read_objects
-from aurora.engine.draft.text_types import find_pattern, type_of_texts
+from aurora.engine.draft.names import is_money
+from aurora.engine.draft.text_types import find_odd, money_type, type_of_texts
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.mqtt.address import is_mqtt
 from aurora.engine.postgres.address import is_postgres
@@ -23,6 +26,8 @@ from aurora.engine.sources.files.unpack import is_packed, open_packed
 from aurora.engine.sources.source import Reject, Source
 from aurora.engine.sources.text.csv_records import UTF_8
 from aurora.engine.sources.text.lines import Style
+from aurora.engine.sources.text.suggested_fixes import PACKED, UNZIP, ZIP
+from aurora.engine.sources.text.time_patterns import find_pattern
 from aurora.errors import AuroraError
 from aurora.network.stored import read_stored_schema
 
@@ -35,7 +40,11 @@ KINDS |= {".parquet": "parquet", ".pq": "parquet"}
 
 @dataclass(frozen=True)
 class Sample:
-    """`patterns` are those by which fields of text are times; `left_out` are fields that no type holds."""
+    """The address, schema and first rows of a file.
+
+    `patterns` are those by which fields of text are times; `left_out` are fields that no type holds; `notes` are what
+    its user should know about single fields.
+    """
 
     address: str
     schema: Schema
@@ -43,9 +52,10 @@ class Sample:
     rejects: tuple[Reject, ...] = ()
     patterns: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def look_at(given: str, rows: int = ROWS, purpose: str = "draft from") -> Sample:
+def look_at(given: str, rows: int = ROWS, purpose: str = DRAFT) -> Sample:
     """The sample of a file, a folder or an address; `purpose` is for the fault where there is nothing."""
     if is_kafka(given) or is_mqtt(given) or is_postgres(given):
         raise AuroraError(
@@ -59,23 +69,69 @@ def look_at(given: str, rows: int = ROWS, purpose: str = "draft from") -> Sample
         raise AuroraError(f"{given} cannot be read twice; save some of it to a file first")
     patterns: dict[str, str] = {}
     left_out: list[str] = []
+    notes: list[str] = []
     if text.kind in ("parquet", "sqlite"):
         schema = read_stored_schema(address, text.place)
     else:
         first = _first_file(text.place)
         data = _beginning(first)
+        _check_text(first, data)
         if text.kind == "json":
-            fields, left_out = find_fields(read_objects(data, os.path.basename(first), purpose))
-            schema = Schema.of(fields)
+            objects = read_objects(data, os.path.basename(first), purpose)
+            fields, left_out = find_fields(objects)
+            numbers = {name: _numbers(objects, name) for name, kind in fields.items() if kind == DOUBLE}
+            schema = _with_money(Schema.of(fields), numbers)
         else:
             style, columns = read_style(data, os.path.basename(first), text.style, purpose)
             texts = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
-            schema = Schema.of({name: type_of_texts(own) for name, own in texts.items()})
+            schema = _with_money(Schema.of({name: type_of_texts(own) for name, own in texts.items()}), texts)
             found = {name: find_pattern(own) for name, own in texts.items() if schema[name] == STRING}
             patterns = {name: pattern for name, pattern in found.items() if pattern is not None}
             address = _with_style(text.place, style)
+            for name, own in texts.items():
+                odd = find_odd(own) if schema[name] == STRING and name not in patterns else None
+                notes += [_tell_odd(name, *odd, len(own))] if odd is not None else []
+        notes += [
+            f"{name} is taken for money and is exact; a value with more decimals is a reject, unless it is a double."
+            for name in schema.names
+            if is_decimal(schema[name])
+        ]
     batch, rejects = read_first(address, schema, rows)
-    return Sample(address, schema, batch, rejects, patterns, tuple(left_out))
+    return Sample(address, schema, batch, rejects, patterns, tuple(left_out), tuple(notes))
+
+
+def _with_money(schema: Schema, texts: Mapping[str, Sequence[str]]) -> Schema:
+    """Return the schema with decimals for doubles that are money, as their names and their digits tell."""
+    kinds = {name: schema[name] for name in schema.names}
+    for name, kind in kinds.items():
+        money = money_type(texts[name]) if kind == DOUBLE and is_money(name) else None
+        kinds[name] = kind if money is None else money
+    return Schema.of(kinds)
+
+
+def _numbers(objects: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    return [repr(each[name]) for each in objects if each.get(name) is not None]
+
+
+def _tell_odd(name: str, kind: pa.DataType, odd: Sequence[str], count: int) -> str:
+    """Return what to do about a field that is text for the sake of a few values."""
+    word = type_name(kind)
+    values = "1 value" if len(odd) == 1 else f"{len(odd)} values"
+    kinds = f"is no {word}" if len(odd) == 1 else f"are no {word}s"
+    return (
+        f"{name} is text, because {values} of {count:,} {kinds}, as '{odd[0]}'. Declare it {word} and such rows are "
+        "rejects; with ?unreadable=null they are kept, without the value."
+    )
+
+
+def _check_text(path: str, data: bytes) -> None:
+    """Raise a fault if a file is an archive, or compressed without a name that says so."""
+    label = os.path.basename(path)
+    if data.startswith(ZIP):
+        raise AuroraError(f"{label}: {UNZIP}")
+    packed = next((ending for sign, ending in PACKED.items() if data.startswith(sign)), None)
+    if packed is not None:
+        raise AuroraError(f"{label} is compressed: give it a name that ends in {packed}")
 
 
 def guess_address(given: str) -> str:

@@ -1,32 +1,26 @@
 """The types of columns of text: what all values of a sample can be read as."""
 
-import re
 from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aurora.algebra.expressions import Expression
-from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from aurora.engine.sources.text.parse import read_times
 from aurora.engine.sources.text.reasons import Unreadable
+from aurora.engine.sources.text.times import read_times
 
-__all__ = ["are_read_by", "find_pattern", "swap_days", "type_of_texts"]
+__all__ = ["find_odd", "money_type", "type_of_texts"]
 
 WHOLE = r"^[+-]?(?:0|[1-9]\d*)$"
 NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 # A number that is to be kept as it is written: 007 is a name.
 CODE = r"^[+-]?0\d"
 MOMENT = r"^\d{4}-\d\d-\d\d[ T]\d\d"
+MONEY = r"^[+-]?\d{1,12}(?:\.\d{1,4})?$"
+MONEY_DIGITS = 18
+# One odd text among so many is a slip rather than another kind of value.
+FEW = 20
 DAY = r"^\d{4}-\d\d-\d\d$"
-# The ways to write times that are tried, the more common ones of those that look alike first.
-PATTERNS = (
-    "dd.MM.yyyy HH:mm:ss", "dd.MM.yyyy HH:mm", "dd.MM.yyyy", "d.M.yyyy H:mm", "MM/dd/yyyy HH:mm:ss", "MM/dd/yyyy HH:mm",
-    "MM/dd/yyyy", "dd/MM/yyyy HH:mm:ss", "dd/MM/yyyy HH:mm", "dd/MM/yyyy", "M/d/yyyy H:mm", "M/d/yyyy h:mm a",
-    "yyyy/MM/dd HH:mm:ss", "yyyy/MM/dd HH:mm", "yyyy/MM/dd", "yyyyMMdd HH:mm:ss", "MMM d yyyy HH:mm:ss", "d MMM yyyy",
-)  # fmt: skip
-ONE = Schema.parse("x string")
 
 
 def type_of_texts(texts: Sequence[str]) -> pa.DataType:
@@ -51,30 +45,35 @@ def type_of_texts(texts: Sequence[str]) -> pa.DataType:
     return STRING
 
 
-def find_pattern(texts: Sequence[str]) -> str | None:
-    """A pattern by which all of them are times."""
-    if not texts or not all(re.search(r"\d", text) for text in texts[:10]):
-        return None
-    column = pa.array(texts, STRING)
-    return next((pattern for pattern in PATTERNS if are_read_by(column, pattern)), None)
+def find_odd(texts: Sequence[str]) -> tuple[pa.DataType, list[str]] | None:
+    """Return the type of nearly all texts and the few that are of another, if that is so.
 
-
-def swap_days(pattern: str) -> str | None:
-    """The pattern with day and month exchanged, where both are written as numbers between slashes.
-
-    >>> swap_days("MM/dd/yyyy HH:mm"), swap_days("dd.MM.yyyy")
-    ('dd/MM/yyyy HH:mm', None)
+    >>> find_odd(["1.5"] * 99 + ["ERR"])
+    (DataType(double), ['ERR'])
+    >>> find_odd(["1.5"] * 9 + ["ERR"]) is None
+    True
     """
-    for first, second in (("MM/dd/", "dd/MM/"), ("M/d/", "d/M/")):
-        if pattern.startswith(first):
-            return second + pattern.removeprefix(first)
+    column = pa.array(texts, STRING)
+    for pattern in (NUMBER, DAY, MOMENT):
+        fits = pc.match_substring_regex(column, pattern)
+        odd = column.filter(pc.invert(fits))
+        if 0 < len(odd) <= len(column) // FEW:
+            kind = type_of_texts(column.filter(fits).to_pylist())
+            if kind != STRING:
+                return kind, odd.to_pylist()
     return None
 
 
-def are_read_by(texts: pa.Array, pattern: str) -> bool:
-    """Whether all texts are times by a pattern."""
-    read = Expression.parse(f"to_timestamp(x, '{pattern}')", ONE).evaluate(pa.record_batch({"x": texts}))
-    return bool(read.null_count == texts.null_count)
+def money_type(texts: Sequence[str]) -> pa.DataType | None:
+    """Return the decimal type that holds numbers exactly, if they are short enough to be money.
+
+    >>> money_type(["1.50", "12"]), money_type(["1.23456"]) is None
+    (Decimal128Type(decimal128(18, 2)), True)
+    """
+    column = pa.array(texts, STRING)
+    if not _all(column, MONEY):
+        return None
+    return pa.decimal128(MONEY_DIGITS, max(2, *(len(text.partition(".")[2]) for text in texts)))
 
 
 def _all(column: pa.Array, pattern: str) -> bool:

@@ -12,6 +12,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested, is_struct, struct_fields
 from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.reasons import a_type, not_a
+from aurora.engine.sources.text.times import cut_nanoseconds
 
 __all__ = ["BadFile", "ParquetPiece", "first_line", "missing_field", "read_chunks"]
 
@@ -99,6 +100,7 @@ def _cast(
     table: pa.Table, schema: Schema, label: str, row: int, rejects: list[Reject]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows that the schema can hold, from those with the row number `row` on; the others one by one."""
+    table = cut_nanoseconds(table)
     pending = [(0, table.num_rows)] if table.num_rows else []
     while pending:
         low, high = pending.pop()

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_decimal, is_nested, type_name
 from aurora.engine.sources.source import Cursor, Piece, Portion, Reject
-from aurora.engine.sources.text.parse import FAULTS, parse_json, read_times
+from aurora.engine.sources.text.parse import FAULTS, parse_json
 from aurora.engine.sources.text.reasons import Unreadable, not_a
+from aurora.engine.sources.text.times import read_times
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SqliteTable"]
@@ -206,8 +207,7 @@ def _column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
             raise ValueError(name)
         return numbers.cast(kind)
     if pa.types.is_timestamp(kind):
-        times = read_times(pa.chunked_array([pa.array(values, pa.string())]), name)
-        return times.combine_chunks() if isinstance(times, pa.ChunkedArray) else times
+        return read_times(pa.array(values, pa.string()), name)
     if pa.types.is_date(kind):
         return pa.array(values, pa.string()).cast(kind)
     if pa.types.is_floating(kind):

@@ -6,9 +6,24 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.text.csv_records import Csv
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["header_hint", "header_of"]
+__all__ = ["DELIMITER_LINE", "header_hint", "header_of", "tells_delimiter"]
 
 VALUE = re.compile(r"\s*([-+.]?\d.*)?", re.DOTALL)
+
+# Excel writes the delimiter into a line before the header.
+DELIMITER_LINE = re.compile(rb"sep=([^\r\n])\r?\n?")
+
+
+def tells_delimiter(record: bytes, csv: Csv, label: str) -> bool:
+    """Whether the first line is `sep=;` or the like, which is no data. Raise a fault if the file is read otherwise."""
+    found = DELIMITER_LINE.fullmatch(record)
+    if found is None:
+        return False
+    delimiter = found[1].decode("latin1")
+    if delimiter != csv.delimiter:
+        shown = "tab" if delimiter == "\t" else delimiter
+        raise AuroraError(f"{label}, line 1: 'sep={shown}' names another delimiter; add ?delimiter={shown}")
+    return True
 
 
 def header_of(

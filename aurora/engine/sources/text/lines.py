@@ -14,7 +14,7 @@ from aurora.engine.sources.source import Portion, Reject, Wanted
 from aurora.engine.sources.text.bad_records import parse_records, records_at
 from aurora.engine.sources.text.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
 from aurora.engine.sources.text.encodings import is_wide
-from aurora.engine.sources.text.headers import header_hint, header_of
+from aurora.engine.sources.text.headers import header_hint, header_of, tells_delimiter
 from aurora.engine.sources.text.parse import FAULTS, parse_csv, parse_json
 from aurora.engine.sources.text.record_ends import scan
 from aurora.engine.sources.text.text import Text
@@ -107,15 +107,20 @@ def read_head(
     check_flat(schema, text.label)
     csv = style.csv
     first = scan(text, begin, 1, csv, complete, stop)
+    lines = 0
+    if len(first.ends) and tells_delimiter(text.read(begin, int(first.ends[0])), csv, text.label):
+        begin, lines = int(first.ends[0]), 1
+        first = scan(text, begin, 1, csv, complete, stop)
+    before = begin - start
     if not len(first.ends):
-        return Head(Form(csv), mark, 0) if complete else None
+        return Head(Form(csv), before, lines) if complete else None
     record = text.read(begin, int(first.ends[0]))
     if first.bad[0] or not (whole or record.endswith(b"\n")):
-        return Head(Form(csv), mark, 0)
+        return Head(Form(csv), before, lines)
     columns = header_of(record, schema, csv, text.label, style.header)
     if columns is None:
-        return Head(Form(csv), mark, 0)
-    return Head(Form(csv, columns), mark + len(record), int(first.lines[0]))
+        return Head(Form(csv), before, lines)
+    return Head(Form(csv, columns), before + len(record), lines + int(first.lines[0]))
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from aurora.engine.sources.text.reasons import (
     Unreadable,
     csv_reason,
     json_reason,
-    not_a,
     unreadable_column,
 )
+from aurora.engine.sources.text.times import NAIVE, has_times, read_nested_times, read_times, times_as
 from aurora.engine.sources.text.unreadable_cells import read_or_null
 
-__all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json", "read_times"]
+__all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json"]
 
 LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
 # So many bytes are parsed together.
@@ -36,10 +36,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FAULTS = (
     pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError, Unreadable,
 )  # fmt: skip
-# A date, a time, and where it counts from; the bare date 2020-01-01 ends like a zone and has none.
-ZONED = r"^.{11,}(Z|[+-]\d\d(:?\d\d)?)$"
 PLAIN = Csv()
-ZONE_TIME = pa.timestamp("us", tz="UTC")
 
 Reader = Callable[[bytes], pa.RecordBatch]
 
@@ -184,47 +181,46 @@ def _in_utf8(data: bytes, encoding: str) -> bytes:
         raise Unreadable(f"not {encoding} text") from None
 
 
-def read_times(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """ISO 8601 with a zone, or without one, which means UTC."""
-    zoned = pc.match_substring_regex(texts, ZONED)
-    nothing = pa.scalar(None, pa.string())
-    try:
-        return pc.if_else(
-            zoned,
-            pc.if_else(zoned, texts, nothing).cast(ZONE_TIME),
-            pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us")).cast(ZONE_TIME),
-        )
-    except pa.ArrowInvalid:
-        # Exact where one record is left, and that is where it is told.
-        value = next((text for text in texts.to_pylist() if text is not None), "")
-        raise Unreadable(not_a(name, value, ZONE_TIME)) from None
-
-
 class JsonParser:
     """One object a line; other fields are ignored, missing ones are null.
 
-    So whether a line can be read depends on its being JSON and on the fields of the schema, and on nothing else.
+    So whether a line can be read depends on its being JSON and on the fields of the schema, and on nothing else. Times
+    are read as Arrow reads them, which is fast, and where that fails as text.
     """
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._maps = any(has_maps(schema[name]) for name in schema.names)
-        explicit = pa.schema([(name, _as_text(_naive(as_entries(schema[name])))) for name in schema.names])
-        self._options = pyarrow.json.ParseOptions(
-            explicit_schema=explicit, unexpected_field_behavior="ignore"
-        )
+        entries = {name: as_entries(schema[name]) for name in schema.names}
+        self._times = {name: kind for name, kind in entries.items() if has_times(kind)}
+        self._plain = _json_options(entries, NAIVE)
+        self._texts = _json_options(entries, pa.string())
+        self._first = self._plain
 
     def __call__(self, data: bytes) -> pa.RecordBatch:
         _check_lines(data)
         if self._maps:
             data = with_entries(data, self._schema)
+        try:
+            return self._read(data, self._first)
+        except FAULTS:
+            if not self._times or self._first is self._texts:
+                raise
+        batch = self._read(data, self._texts)
+        # Files keep to one form: the next records are tried as text at once.
+        self._first = self._texts
+        return batch
 
+    def _read(self, data: bytes, parsed: pyarrow.json.ParseOptions) -> pa.RecordBatch:
         def parse(block: int) -> pa.Table:
             options = pyarrow.json.ReadOptions(use_threads=False, block_size=block)
-            return pyarrow.json.read_json(pa.BufferReader(data), options, self._options)
+            return pyarrow.json.read_json(pa.BufferReader(data), options, parsed)
 
-        table = _by_block(data, parse)
-        return _one_batch(table.select(list(self._schema.names)), self._schema)
+        table = _by_block(data, parse).select(list(self._schema.names))
+        for name, kind in self._times.items() if parsed is self._texts else ():
+            times = read_nested_times(table.column(name).combine_chunks(), kind, name)
+            table = table.set_column(table.schema.get_field_index(name), name, times)
+        return _one_batch(table, self._schema)
 
     def explain(self, record: bytes) -> str:
         try:
@@ -238,13 +234,15 @@ def parse_json(schema: Schema) -> JsonParser:
     return JsonParser(schema)
 
 
+def _json_options(kinds: dict[str, pa.DataType], time: pa.DataType) -> pyarrow.json.ParseOptions:
+    """Return how Arrow is to read the fields, timestamps as the type given."""
+    explicit = pa.schema([(name, _as_text(times_as(kind, time))) for name, kind in kinds.items()])
+    return pyarrow.json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="ignore")
+
+
 def _naive(kind: pa.DataType) -> pa.DataType:
-    """Times are read without a zone and meant in UTC."""
-    if is_array(kind):
-        return pa.list_(_naive(kind.value_type))
-    if is_struct(kind):
-        return pa.struct([(name, _naive(inner)) for name, inner in struct_fields(kind).items()])
-    return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
+    """Return the type by which times are read: without a zone, and meant in UTC."""
+    return times_as(kind, NAIVE)
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:

@@ -11,11 +11,17 @@ from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.csv_records import Csv
 from aurora.engine.sources.text.hexadecimal import is_hexadecimal
 from aurora.engine.sources.text.reasons import NO_OBJECT
+from aurora.engine.sources.text.time_patterns import find_pattern
 
-__all__ = ["nothing_fits"]
+__all__ = ["PACKED", "UNZIP", "ZIP", "nothing_fits"]
 
 # How packed files begin, and the ending that the name of each should have.
 PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
+ZIP = b"PK\x03\x04"
+UNZIP = (
+    "it is a ZIP archive, or a spreadsheet: unpack it with unzip, or save the sheet as CSV; "
+    ".gz, .zst and .bz2 are read as they are"
+)
 DELIMITERS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 NO_VALUES = ("NA", "N/A", "n/a", "null", "NULL", "None", "none", "nan", "NaN", "-", "--", "?", "\\N", ".")
 VALUE = re.compile(r"field (.+?): '(.*)' is not an? (\w+)", re.DOTALL)
@@ -40,6 +46,8 @@ def _fix(rejects: Sequence[Reject], schema: Schema, csv: Csv | None, start: byte
     packed = next((ending for sign, ending in PACKED.items() if start.startswith(sign)), None)
     if packed is not None:
         return f"the file is compressed: give it a name that ends in {packed}"
+    if start.startswith(ZIP):
+        return UNZIP
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "add ?encoding=utf-16" if csv else "convert it to UTF-8"
     reason, text = rejects[0].reason, rejects[0].text
@@ -81,10 +89,13 @@ def _fix_value(rejects: Sequence[Reject], schema: Schema, csv: Csv | None) -> st
         if all(_fits(each, BIGINT) for each in values):
             unit = "millis" if len(value.lstrip("-")) > 11 else "seconds"
             return f"declare {name} as bigint, and make a time of it in a map: timestamp_{unit}({name})"
-        return (
-            f"write times as 2026-11-16 07:00:00, or declare {name} as string, and make a time of it in a map: "
-            f"to_timestamp({name}, 'dd.MM.yyyy HH:mm') with the pattern that it has"
+        pattern = find_pattern(values)
+        by = (
+            f"to_timestamp({name}, '{pattern}')"
+            if pattern is not None
+            else f"to_timestamp({name}, 'dd.MM.yyyy HH:mm') with the pattern that it has"
         )
+        return f"write times as 2026-11-16 07:00:00, or declare {name} as string, and make a time of it in a map: {by}"
     for kind in (BIGINT, DOUBLE):
         if schema[name] not in (kind, STRING) and all(_fits(each, kind) for each in values):
             return f"declare {name} as {type_name(kind)}"
