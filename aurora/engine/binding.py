@@ -12,7 +12,7 @@ from typing import Any
 
 from aurora.engine.checkpoint import Checkpoint, identity, locate_checkpoint, scratch_folder
 from aurora.engine.commit import Commits
-from aurora.engine.locks import Locks, lock_beside
+from aurora.engine.locks import Locks, check_outside
 from aurora.engine.paths import Read, Written, check_local, check_places, survey
 from aurora.engine.plan.narrowing import insert_projections
 from aurora.engine.plan.plan import Plan, plan_network
@@ -69,6 +69,7 @@ class Bound:
     checkpoint: Checkpoint
     inputs: dict[str, str]
     done: bool
+    locks: Locks
     held: ExitStack
     # The shortest good zone of its outputs, in seconds.
     zone: float = math.inf
@@ -99,7 +100,11 @@ class Bound:
             opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
             folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
             check_places(reads, [*_writes(opened), folder, *_log(settings)])
-            _lock(opened, locks)
+            own = None if settings.checkpoint is None else checkpoint.folder
+            for what, place in (*_places(opened), ("the checkpoint", str(checkpoint.folder))):
+                check_outside(what, place, own)
+            for what, place in _places(opened):
+                locks.take_place(f"{what} ({place})", place)
             locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
             tables = read_tables(network, plan, sources)
             inputs = {name: survey(place) for name, place in places.items()}
@@ -122,11 +127,18 @@ class Bound:
             job = Job(plan, checkpoint.buckets(settings), parts, scratch, _find_values(network, sinks))
             admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
             zone = find_zone(network.outputs[name].qos for name in sinks)
-            return Bound(job, admission, opened, receivers, checkpoint, inputs, done, held.pop_all(), zone)
+            return Bound(
+                job, admission, opened, receivers, checkpoint, inputs, done, locks, held.pop_all(), zone
+            )
 
     def commits(self, watch: Callable[[BatchReport], None] | None = None) -> Commits:
         """Opens the sinks: what a killed run wrote behind its last note is taken back."""
-        return Commits(self.job.plan, self.sinks, self.checkpoint.note, watch, self.inputs)
+        return Commits(self.job.plan, self.sinks, self.checkpoint.note, watch, self.inputs, self._lock)
+
+    def _lock(self, name: str, sink: Sink) -> None:
+        """Lock what a sink has made by its device and inode."""
+        for what, place in _places({name: sink}):
+            self.locks.take_place(f"{what} ({place})", place)
 
     def already_done(self, waits: bool = False) -> Totals:
         """What the earlier run did; its files are checked against its notes, and its checkpoint removed if it must.
@@ -243,17 +255,18 @@ def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, reads: list[Rea
     try:
         sink = open_rejects(f"csv:{os.path.join(os.getcwd(), 'rejects.csv')}")
         check_places(reads, _writes({REJECTS_SINK: sink}))
-        _lock({REJECTS_SINK: sink}, locks)
+        for what, place in _places({REJECTS_SINK: sink}):
+            check_outside(what, place)
+            locks.take_place(f"{what} ({place})", place)
         return sink
     except AuroraError:
         # The working folder may be closed, it may be what is read, and another run may use it in the same way.
         return open_rejects(f"csv:{os.path.join(tempfile.gettempdir(), f'aurora-rejects-{os.getpid()}.csv')}")
 
 
-def _lock(sinks: Mapping[str, Sink], locks: Locks) -> None:
-    for name, sink in sinks.items():
-        if sink.place is not None:
-            locks.take(f"{_told(name)} ({sink.place})", lock_beside(sink.place))
+def _places(sinks: Mapping[str, Sink]) -> list[tuple[str, str]]:
+    """Return what the sinks are in words, and what they write."""
+    return [(_told(name), sink.place) for name, sink in sinks.items() if sink.place is not None]
 
 
 def open_streams(

@@ -47,8 +47,10 @@ class Commits:
         note: Path,
         watch: Callable[[BatchReport], None] | None = None,
         inputs: Mapping[str, Any] | None = None,
+        lock: Callable[[str, Sink], None] = lambda name, sink: None,
     ) -> None:
         self._plan = plan
+        self._lock = lock
         self._sinks = sinks
         self._note = note
         self._watch = watch
@@ -60,6 +62,7 @@ class Commits:
                 totals.notes[key] = sink.open(totals.notes.get(key))
             except OSError as fault:
                 raise cannot_write(key, fault) from None
+            lock(name, sink)
         if not totals.end:
             totals.inputs = dict(inputs or {})
             totals.rejects = sinks[REJECTS_SINK].place if REJECTS_SINK in sinks else None
@@ -143,6 +146,9 @@ class Commits:
                     key = sink_key(name, sink)
                     note = totals.notes[key]
                     totals.notes[key] = deliver_train(sink, batch, train, note)
+                    if note is None:
+                        # Only now is there a file.
+                        self._lock(name, sink)
                     written[key] = sink
                     bad = take_refused(sink)
                     if bad:

@@ -12,7 +12,7 @@ from typing import Any
 from aurora.engine.checkpoint import is_checkpoint
 from aurora.engine.controls import replace_text
 from aurora.engine.durable import cannot_write, write_whole
-from aurora.engine.locks import Locks, is_held
+from aurora.engine.locks import Locks, check_outside, is_held
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
 from aurora.errors import AuroraError
@@ -101,6 +101,7 @@ class Home:
     def open(self) -> None:
         """Makes the folder, closed to all but its owner, and takes it for this run."""
         self.check_ours()
+        check_outside("the home", str(self.folder))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)

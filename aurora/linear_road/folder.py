@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.locks import Locks, lock_beside
+from aurora.engine.locks import Locks
 from aurora.errors import AuroraError
 from aurora.linear_road.notes import read_note, write_note
 
@@ -58,7 +58,7 @@ class RunFolder:
             # The network locks its files for itself, and later than what lies hidden may be touched.
             with Locks() as now:
                 for path in (self.output, self.requests, self.rejects):
-                    now.take(str(path), lock_beside(str(path)))
+                    now.take_place(str(path), str(path))
             yield
 
     def claim(self, meant: dict[str, Any], fresh: bool) -> bool:

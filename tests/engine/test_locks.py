@@ -11,7 +11,9 @@ import pytest
 from aurora import AuroraError, Settings
 from aurora.engine.binding import Bound
 from aurora.engine.locks import Locks, is_held, lock_beside
-from tests.engine.without_spark import base
+from aurora.engine.paths import Written, check_places
+from aurora.history.home import Home
+from tests.engine.without_spark import base, commit_all
 
 HOLD = """
 import sys
@@ -46,6 +48,78 @@ def test_a_sink_is_one_run_s_whatever_the_checkpoint(desk: Path, far: str) -> No
             bind(desk, "two", far)
     with bind(desk, "two", far):
         pass
+
+
+def test_a_link_to_the_sink_of_another_run_is_refused(desk: Path) -> None:
+    (desk / "one").mkdir()
+    told = rf"^sink far \(\S+two.csv\) is in use by another run, process {os.getpid()} by another path: wait for it"
+    with bind(desk, "first", "one/far.csv") as bound:
+        bound.commits()
+        os.link(desk / "one" / "far.csv", desk / "two.csv")
+        before = (desk / "two.csv").read_bytes()
+        with pytest.raises(AuroraError, match=told):
+            bind(desk, "second", "two.csv")
+        with Locks() as locks, pytest.raises(AuroraError, match="in use by another run"):
+            locks.take_place("--out", str(desk / "two.csv"))
+        assert (desk / "two.csv").read_bytes() == before
+    with bind(desk, "second", "two.csv"), pytest.raises(AuroraError, match=r"far.csv\) is in use"):
+        bind(desk, "first", "one/far.csv")
+    with bind(desk, "first", "one/far.csv"):
+        pass
+
+
+def test_two_sinks_of_one_run_may_not_be_links_to_one_file(desk: Path) -> None:
+    (desk / "a.csv").write_text("")
+    os.link(desk / "a.csv", desk / "b.csv")
+    written = [Written(f"sink {name}", f"{desk}/{name}.csv") for name in "ab"]
+    with pytest.raises(AuroraError, match=r"sink a and sink b both write \S+a.csv"):
+        check_places([], written)
+
+
+def test_the_rejects_of_a_run_are_locked_once_they_are_there(desk: Path) -> None:
+    (desk / "r.csv").write_text("1,1,34\nbad\n")
+    (desk / "one").mkdir()
+    with bind(desk, "first", "one/far.csv") as bound:
+        commit_all(bound, bound.commits())
+        os.link(desk / "one" / "rejects.csv", desk / "two.csv")
+        with pytest.raises(AuroraError, match=r"^sink far \(\S+two.csv\) is in use by another run"):
+            bind(desk, "second", "two.csv")
+
+
+@pytest.mark.parametrize(
+    ("place", "around"), [("kept/x.csv", "kept"), ("out/x.csv", "out"), ("home/x/y.csv", "home")]
+)
+def test_nobody_writes_into_what_another_run_writes(desk: Path, place: str, around: str) -> None:
+    home = Home.of(desk / "home")
+    home.open()
+    told = rf"^sink far writes \S+{place}, and \S+{around} is in use by another run, process {os.getpid()}, for what"
+    try:
+        with bind(desk, "kept", "out") as bound:
+            bound.commits()
+            with pytest.raises(AuroraError, match=told):
+                bind(desk, "second", place)
+            with pytest.raises(AuroraError, match=rf"^the home writes \S+, and \S+{around} is in use"):
+                Home.of(desk / place).open()
+            assert not (desk / place).exists() and not (desk / "second").exists()
+    finally:
+        home.release()
+    with bind(desk, "second", "home/x/y.csv"):
+        pass
+
+
+def test_a_run_writes_into_its_own_home(desk: Path) -> None:
+    home = Home.of(desk / "home")
+    home.open()
+    try:
+        with Bound.of(
+            base(),
+            {"r": f"csv:{desk}/r.csv"},
+            {"far": f"csv:{desk}/far.csv"},
+            Settings(checkpoint=str(home.checkpoint), rejects=f"csv:{home.rejects}"),
+        ):
+            pass
+    finally:
+        home.release()
 
 
 def test_a_checkpoint_is_one_run_s_whatever_the_sink(desk: Path) -> None:

@@ -90,6 +90,11 @@ def test_a_query_that_fails_stops_alone_and_goes_on_when_it_is_mended(
         running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "well")
         with pytest.raises(AuroraError, match=r"one.csv\) is in use by another run"):
             running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "twice")
+        os.link(tmp_path / "one.csv", tmp_path / "linked.csv")
+        with pytest.raises(
+            AuroraError, match=r"linked.csv\) is in use by another run, process \d+ by another path"
+        ):
+            running.attach(query("one"), {"out": f"csv:{tmp_path}/linked.csv"}, "twice")
         with pytest.raises(
             AuroraError, match="a query well is attached already; detach it, or give another name"
         ):
