@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aurora.cli.networks import AllowedFiles, look_into
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def explain(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the QoS graphs of the outputs into this .png or .svg instead.")
     ] = None,
+    allow_file: AllowedFiles = None,
 ) -> None:
     """Show a network, the stages into which its boxes are fused, and Spark's plan.
 
@@ -42,9 +44,7 @@ def explain(
       aurora explain --home border-home
       aurora explain border.yaml --plot graphs.png
     """
-    from aurora.network.text import read_network
-
-    read = None if network is None else read_network(network).checked()
+    read = None if network is None else look_into(network, allow_file)
     if plot is not None:
         from aurora.cli.qos_plot import plot_graphs
 

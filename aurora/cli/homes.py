@@ -1,7 +1,6 @@
 """Commands that talk to a network in its home: status, pause, resume, step, stop, attach, detach, peek."""
 
 import json
-import re
 import sys
 import time
 from pathlib import Path
@@ -176,15 +175,9 @@ def attach(
 
 def _text(query: Path) -> str:
     """The text of a query; a function that makes one is called here."""
-    if re.fullmatch(r"[\w.]+:\w+", str(query)) and not query.exists():
-        from aurora.network.text import read_network, to_text
+    from aurora.network.text import is_function, read_network, read_text, to_text
 
-        return to_text(read_network(query))
-    try:
-        return query.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
-        raise AuroraError(f"cannot read query {query}: {reason}") from None
+    return to_text(read_network(query)) if is_function(query) else read_text(query, "query")
 
 
 def detach(

@@ -1,8 +1,9 @@
 """`aurora check` and `aurora run`: networks from the command line."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,27 +12,60 @@ from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.telling import tell
 from aurora.engine.settings import Settings
 
-__all__ = ["NetworkFile", "check", "run_network"]
+if TYPE_CHECKING:
+    from aurora.network.network import Network
+    from aurora.network.wants import Wants
+
+__all__ = ["AllowedFiles", "NetworkFile", "check", "look_into", "run_network", "tell_wants"]
 
 NetworkFile = Annotated[
     Path,
     typer.Argument(metavar="NETWORK", help="A network file, for example border.yaml, or module:function."),
 ]
+AllowedFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow-file",
+        metavar="PATH",
+        help="A file or folder outside of the folder of the network that may be opened to look at the fields of a "
+        "stored set; once for each.",
+    ),
+]
 
 
-def check(network: NetworkFile) -> None:
+def tell_wants(path: Path) -> "Callable[[Wants], None]":
+    """Return what says on stderr which modules a network file imports, which files it reads and where it connects."""
+
+    def told(wants: "Wants") -> None:
+        for line in wants.lines():
+            tell(f"{path} {line}", "wants", network=str(path))
+
+    return told
+
+
+def look_into(network: Path, allow_file: list[Path] | None) -> "Network":
+    """Read a network to look at it: opened are its modules, and stored sets beside it or where it is allowed."""
+    from aurora.network.text import read_network
+
+    return read_network(network, files=allow_file or [], tell=tell_wants(network)).checked()
+
+
+def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
     """Check a network: its schemas, its ports, and that it has no loops. Print its boxes.
+
+    The modules of its own functions are imported. Files of stored sets that give no schema are opened, below the folder
+    of the network only; --allow-file allows others.
 
     \b
     Examples:
       aurora check border.yaml
+      aurora check border.yaml --allow-file /data/rates.parquet
       aurora check mymodule:make_network
     """
     from aurora.cli.summary import count
     from aurora.engine.plan.explain import describe_network
-    from aurora.network.text import read_network
 
-    checked = read_network(network).checked()
+    checked = look_into(network, allow_file)
     typer.echo(describe_network(checked))
     typer.echo(
         f"ok: {count(len(checked.boxes), 'box', 'boxes')}, {count(len(checked.inputs), 'input', 'inputs')}, "
@@ -143,7 +177,7 @@ def run_network(
     from aurora.history.running import start
     from aurora.network.text import read_network
 
-    read = read_network(network).checked()
+    read = read_network(network, tell=tell_wants(network)).checked()
     settings = Settings(
         master,
         batch,

@@ -1,7 +1,6 @@
 """An ad hoc query that is attached to a running network: a network of its own whose inputs are connection points."""
 
 import os
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from aurora.history.point_table import PointTable
 from aurora.history.prepare import prepare_stored
 from aurora.history.pull import find_wanted
 from aurora.network.ends import check_points
+from aurora.network.modules import forget_modules, modules_beside
 from aurora.network.network import Network
 from aurora.network.points import Point, Stored
 from aurora.network.text import from_text
@@ -187,15 +187,11 @@ def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:
 
 def parse_query(text: str, path: str | None, points: Mapping[str, Schema], source: str) -> Network:
     """The network of a query; the user's functions lie beside its file, and are taken as they are there now."""
-    if path is not None:
-        folder = os.path.dirname(os.path.abspath(path))
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if name != "__main__" and file and os.path.dirname(os.path.abspath(file)) == folder:
-                del sys.modules[name]
-    network = from_text(text, source, points)
+    folder = None if path is None else os.path.dirname(os.path.abspath(path))
+    if folder is not None:
+        forget_modules(folder)
+    with modules_beside(folder):
+        network = from_text(text, source, points)
     network.path = path
     return network
 

@@ -1,6 +1,6 @@
 """The ends of a network in the text form: its inputs, its connection points, its outputs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
@@ -9,6 +9,7 @@ from aurora.network.arguments import read_names, read_schema, read_truth
 from aurora.network.network import Input, Network, Output
 from aurora.network.points import find_schema
 from aurora.network.qos import describe_qos
+from aurora.network.stored import check_address, files_opened
 
 __all__ = [
     "add_input",
@@ -80,13 +81,20 @@ def sort_points(entries: Iterable[tuple[Any, Any]]) -> tuple[Entries, Entries]:
     return stored, kept
 
 
-def add_stored(network: Network, name: str, entry: Mapping[str, Any]) -> None:
+def add_stored(
+    network: Network, name: str, entry: Mapping[str, Any], opening: Callable[[str, str], None] | None = None
+) -> None:
+    """Add a stored set; `opening` may refuse to open one that gives no schema."""
     where = f"point {name}"
     if "keep" in entry:
         raise AuroraError(f"{where}: a stored set is permanent; leave keep out")
     _check_keys(entry, ("stored", "key", "schema"), "a stored set", where)
     schema = read_schema(entry["schema"], where) if "schema" in entry else None
     key = read_names(entry.get("key", ()), f"{where}: key")
+    if schema is None and opening is not None:
+        # The folder or pattern first: what lies outside is not even listed.
+        for path in files_opened(check_address(entry["stored"], where), where):
+            opening(path, where)
     network.stored(name, entry["stored"], key, schema)
 
 

@@ -1,12 +1,12 @@
 """Kernels of user boxes: a function, or what a factory makes of plain arguments, so that both can be written down."""
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from aurora.errors import AuroraError
+from aurora.network.modules import import_from
 
 __all__ = ["Made", "described_kernel", "import_function", "kernel_of", "place_of"]
 
@@ -69,9 +69,11 @@ def import_function(given: Any, where: str) -> Any:
         return given
     module, _, name = given.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = import_from(module)
         for part in name.split("."):
             found = getattr(found, part)
+    except AuroraError as fault:
+        raise AuroraError(f"{where}: {fault}") from fault
     except Exception as fault:
         raise AuroraError(f"{where}: cannot import '{given}' ({fault}); write module:name") from fault
     return found

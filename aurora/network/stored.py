@@ -3,10 +3,11 @@
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from glob import glob
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -28,7 +29,15 @@ from aurora.algebra.tuples.types import (
 )
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["check_address", "check_no_password", "read_stored_schema", "split_table"]
+__all__ = [
+    "check_address",
+    "check_no_password",
+    "files_opened",
+    "host_of",
+    "place_of_files",
+    "read_stored_schema",
+    "split_table",
+]
 
 FORMS = "parquet:PATH, csv:PATH, json:PATH, sqlite:FILE?table=NAME or postgres:HOST:PORT/DATABASE/TABLE"
 TABLE = re.compile(r"(.+?)\?table=([^&]+)", re.DOTALL)
@@ -45,6 +54,33 @@ def check_address(address: object, where: str) -> str:
     if kind == "sqlite":
         split_table(place, where)
     return f"{kind}:{place}"
+
+
+def place_of_files(address: str) -> str | None:
+    """Return the file, folder or pattern of a stored set; None for one in a database on a server."""
+    kind, _, place = address.partition(":")
+    if kind in ("postgres", "postgresql"):
+        return None
+    if kind == "sqlite":
+        found = TABLE.fullmatch(place)
+        return place if found is None else found[1]
+    # The text formats have options behind a question mark.
+    return place if kind == "parquet" else place.partition("?")[0]
+
+
+def files_opened(address: str, where: str) -> Iterator[str]:
+    """Yield what is opened to find the fields of a stored set: its path, then the file that is really read."""
+    path = place_of_files(address)
+    if path is not None:
+        yield path
+        if address.startswith("parquet:"):
+            yield _first_file(path, where)
+
+
+def host_of(address: str) -> str | None:
+    """Return HOST:PORT of the server of a stored set; None for files."""
+    kind, _, place = address.partition(":")
+    return unquote(place.partition("/")[0]) if kind in ("postgres", "postgresql") else None
 
 
 def check_no_password(place: str, where: str) -> None:

@@ -1,9 +1,10 @@
 """The text form of a network: YAML with SQL expressions. Reading and writing are inverse to each other."""
 
 import inspect
+import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,22 @@ from aurora.network.ends import (
     sort_points,
 )
 from aurora.network.kernels import import_function, place_of
+from aurora.network.modules import modules_beside
 from aurora.network.network import Network, check_dots
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 from aurora.network.rooted import describe_box, from_the_top
+from aurora.network.wants import Opening, Wants, files_below, find_wants
 
-__all__ = ["add_boxes", "from_text", "read_network", "to_text", "write_network"]
+__all__ = [
+    "add_boxes",
+    "from_text",
+    "is_function",
+    "read_network",
+    "read_text",
+    "read_wants",
+    "to_text",
+    "write_network",
+]
 
 KEYS = ("network", "inputs", "boxes", "points", "outputs")
 PARTS = "network, inputs, boxes, points and outputs"
@@ -34,29 +46,50 @@ PARTS = "network, inputs, boxes, points and outputs"
 LONGEST = 600
 
 
-def read_network(path: str | Path, points: Mapping[str, Schema] | None = None) -> Network:
+def read_network(
+    path: str | Path,
+    points: Mapping[str, Schema] | None = None,
+    *,
+    files: Sequence[str | Path] | None = None,
+    tell: Callable[[Wants], None] | None = None,
+) -> Network:
     """The network in a file, or the one that the function `module:name` makes.
 
     Modules of your own functions may lie beside the file. `points` are those of the running network to which this one
-    will be attached, if any.
+    will be attached, if any. A stored set without a schema is opened for its fields; with `files`, only below the
+    folder of the network and these. `tell` hears what the file asks for before anything is imported or opened.
     """
-    if re.fullmatch(r"[\w.]+:\w+", str(path)) and not Path(path).exists():
+    if is_function(path):
         network = _called(str(path))
         if points is not None:
             check_points(network, points)
         return network
-    path = Path(path)
+    text = read_text(path)
+    folder = Path(path).resolve().parent
+    opening = None if files is None else files_below(folder, files)
+    with modules_beside(folder):
+        network = _read(text, str(path), points, opening, tell)
+    network.path = os.path.abspath(path)
+    return network
+
+
+def is_function(path: str | Path) -> bool:
+    """Whether `module:name` of a function that makes a network is meant, and no file."""
+    return re.fullmatch(r"[\w.]+:\w+", str(path)) is not None and not Path(path).exists()
+
+
+def read_text(path: str | Path, what: str = "network") -> str:
+    """Return the text of a network file; `what` names it in a fault."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
-        raise AuroraError(f"cannot read network {path}: {reason}") from None
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    network = from_text(text, str(path), points)
-    network.path = str(path.absolute())
-    return network
+        raise AuroraError(f"cannot read {what} {path}: {reason}") from None
+
+
+def read_wants(path: str | Path) -> Wants:
+    """Return what a network file asks for, without importing or opening anything besides the file."""
+    return find_wants(load_yaml(read_text(path), str(path)), Path(path).resolve().parent)
 
 
 def _called(place: str) -> Network:
@@ -82,14 +115,29 @@ def from_text(text: str, source: str = "network", points: Mapping[str, Schema] |
 
     `points` are those of the running network to which this one will be attached, if any.
     """
+    return _read(text, source, points, None, None)
+
+
+def _read(
+    text: str,
+    source: str,
+    points: Mapping[str, Schema] | None,
+    opening: Opening | None,
+    tell: Callable[[Wants], None] | None,
+) -> Network:
     try:
-        return _network(load_yaml(text, source), source, points)
+        content = load_yaml(text, source)
+        if tell is not None:
+            tell(find_wants(content, Path(source).resolve().parent))
+        return _network(content, source, points, opening)
     except AuroraError as fault:
         line = " ".join(str(fault).split())
         raise AuroraError(line if len(line) <= LONGEST else f"{line[:LONGEST]} ..") from fault.__cause__
 
 
-def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> Network:
+def _network(
+    content: Any, source: str, points: Mapping[str, Schema] | None, opening: Opening | None
+) -> Network:
     if not isinstance(content, Mapping):
         raise AuroraError(f"{source}: a network is a mapping with {PARTS}")
     for key in content:
@@ -98,7 +146,7 @@ def _network(content: Any, source: str, points: Mapping[str, Schema] | None) -> 
     network = Network(str(content.get("network", Path(source).stem)))
     stored, kept = sort_points(_entries(content, "points", source))
     for name, entry in stored:
-        add_stored(network, name, entry)
+        add_stored(network, name, entry, opening)
     for name, entry in _entries(content, "inputs", source):
         add_input(network, str(name), entry, points)
     boxes = dict(_flat(content.get("boxes") or {}, "", source))

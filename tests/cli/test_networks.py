@@ -8,6 +8,8 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
@@ -59,6 +61,27 @@ def test_explain_shows_the_fused_stages(aurora) -> None:  # type: ignore[no-unty
         "     filter enough",
         "  => output alarms from enough.1",
     ]
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_what_a_network_asks_for_is_told_first(aurora, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    network, rates = tmp_path / "in" / "n.yaml", tmp_path / "out" / "rates.parquet"
+    for path in (network, rates):
+        path.parent.mkdir()
+    pa.parquet.write_table(pa.table({"Item": [1]}), rates)
+    network.write_text(
+        'inputs: {a: {schema: "Item int"}}\noutputs: {o: a}\n'
+        f'points: {{rates: {{stored: "parquet:{rates}", key: [Item]}}}}\n'
+    )
+    for arguments in (["check", network], ["explain", "--no-spark", network]):
+        refused = aurora(*arguments)
+        told, fault = refused.err.splitlines()
+        assert refused.status == 1 and told == f"{network} reads {rates}"
+        assert fault.startswith("error: point rates: ") and fault.endswith(
+            f"allow it with --allow-file {rates}, or give its schema"
+        )
+        allowed = aurora(*arguments, "--allow-file", rates.parent)
+        assert (allowed.status, allowed.err) == (0, f"{told}\n")
 
 
 def test_explain_shows_the_plan_of_spark(aurora, spark: SparkSession) -> None:  # type: ignore[no-untyped-def]

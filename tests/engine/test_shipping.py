@@ -34,7 +34,7 @@ SUM = WindowFunction(Schema.parse("n int"), int, lambda n, tuples: n + len(tuple
 
 
 def test_modules_beside_the_network_travel_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    finders = list(sys.meta_path)
     (tmp_path / "network.yaml").write_text(NETWORK)
     (tmp_path / "shipped_kernel.py").write_text(KERNEL)
     (tmp_path / "shipped_words.py").write_text("WORD = 'shipped'\n")
@@ -44,7 +44,10 @@ def test_modules_beside_the_network_travel_by_value(tmp_path: Path, monkeypatch:
     # The workers do not have the folder.
     for name in ("shipped_kernel", "shipped_words"):
         cloudpickle.unregister_pickle_by_value(sys.modules.pop(name))
-    sys.path.remove(str(tmp_path.resolve()))
+    assert str(tmp_path.resolve()) not in sys.path
+    monkeypatch.setattr(
+        sys, "meta_path", [finder for finder in finders if "aurora" not in type(finder).__module__]
+    )
     own, total, lib, made = cloudpickle.loads(packed)
     assert own.kernel({}, None) == "shipped"
     assert made.kernel({}, None) == "shipped new"

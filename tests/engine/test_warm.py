@@ -101,6 +101,33 @@ def test_without_a_warm_process_python_is_started(tmp_path: Path, monkeypatch: p
     assert found.returncode == 7 and json.loads(found.stdout)["arguments"] == ["more"]
 
 
+def test_the_current_folder_is_behind_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyspark"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('of the current folder')\n")
+    (tmp_path / "of_a_user.py").write_text("import json; print(json.__file__)\n")
+    starter = warm._write_starter(tmp_path)
+    assert starter is not None
+    ran = subprocess.run([starter, "-m", "of_a_user"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0 and ran.stdout == f"{json.__file__}\n"
+    imports = subprocess.run([starter, "-m", "pyspark.daemon_that_is_not"], cwd=tmp_path, capture_output=True)
+    assert b"current folder" not in imports.stderr and b"daemon_that_is_not" in imports.stderr
+    code = (
+        "import sys; from aurora.engine.spark import warm; warm._start(); "
+        "print(*warm._started[0].args, flush=True); sys.stdin.readline(); sys.exit(warm._started[0].poll() or 0)"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code], cwd=tmp_path, stdin=-1, stdout=-1, stderr=-1, text=True
+    ) as process:
+        assert process.stdout is not None
+        place = process.stdout.readline().split()[-1]
+        wait_until(lambda: os.path.exists(place))
+        _, said = process.communicate("\n")
+    assert process.returncode == 0 and "current folder" not in said
+
+
 def test_where_nothing_can_be_written_nothing_is_warm(tmp_path: Path) -> None:
     with warm.warm_python(tmp_path / "missing") as python:
         assert python is None and warm_start.PLACE not in os.environ

@@ -113,7 +113,8 @@ def _start() -> str | None:
         return None
     # Spark's own Python has the same seed for its hashes.
     environment = {**os.environ, "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
-    command = [*DEAF, sys.executable, "-m", __name__, place]
+    # Nothing in the current folder takes the place of an installed package.
+    command = [*DEAF, sys.executable, "-P", "-m", __name__, place]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     if _started is None:
         atexit.register(_stop)
@@ -194,6 +195,9 @@ def _become(connection: socket.socket) -> None:
         sys.path[1:1] = [
             path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in known
         ]
+        here = os.fsdecode(folder)
+        if here not in sys.path:
+            sys.path.append(here)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         sys.argv = [os.fsdecode(argument) for argument in arguments]
         with suppress(OSError):

@@ -19,6 +19,11 @@ MODULES = (
 )
 # The variable that holds the address of the warm process.
 PLACE = "AURORA_WARM_PYTHON"
+# Runs a module as `python -m` does, but with the current folder behind what is installed, not before it.
+RUN = (
+    "import os, runpy, sys; sys.path.append(os.getcwd()); del sys.argv[0]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
 # So many seconds the warm process may take for its answer; it may still be loading.
 PATIENCE = 20.0
 
@@ -28,6 +33,8 @@ def main() -> None:
     place = os.environ.get(PLACE)
     if place and arguments[:1] == ["-m"] and arguments[1] in MODULES:
         ask(place, arguments[1:])
+    if arguments[:1] == ["-m"]:
+        arguments = ["-P", "-c", RUN, *arguments[1:]]
     os.execv(python, [python, *arguments])
 
 
