@@ -29,6 +29,7 @@ from aurora.engine.result import Result
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
+from aurora.engine.spark.callbacks import guard_callbacks
 from aurora.engine.spark.collecting import collect_rows
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.local_files import keep_folder
@@ -386,6 +387,7 @@ class SparkRun:
         checkpoint = self._bound.checkpoint
         if not checkpoint.temporary:
             keep_folder(self._spark, checkpoint.spark)
+        guard_callbacks(self._spark.sparkContext)
         writer = trains.writeStream.foreachBatch(self._take).option(
             "checkpointLocation", str(checkpoint.spark)
         )

@@ -23,6 +23,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import cannot_write, write_whole
 from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor, Feed, Piece, Source
+from aurora.engine.spark.callbacks import guard_callbacks
 from aurora.engine.spark.faults import tell_fault
 from aurora.errors import AuroraError
 from aurora.history.frame_fields import choose_fields
@@ -185,6 +186,7 @@ class FrameFeed:
         write_whole(self._folder / TAKEN, json.dumps({"batch": self._batch, "note": self._note}))
 
     def _start(self) -> StreamingQuery:
+        guard_callbacks(self._frame.sparkSession.sparkContext)
         writer = self._frame.writeStream.foreachBatch(self._take).queryName(f"aurora source {self._name}")
         writer = writer.option("checkpointLocation", f"file://{(self._folder / SPARK).absolute()}")
         # As often as rows come, or until there are no more.
