@@ -133,6 +133,11 @@ class Persistence:
         self._passed = passed
         self._stopped = threading.Event()
 
+    @property
+    def stopped(self) -> threading.Event:
+        """Set once whoever waits is to give up."""
+        return self._stopped
+
     def interrupt(self) -> None:
         """From another thread: whoever waits gives up."""
         self._stopped.set()

@@ -159,6 +159,38 @@ class Broker:
             producer.produce(topic, value, partition=partition, **more)
         assert producer.flush(60) == 0
 
+    def log_of(self, topic: str, partition: int) -> Path:
+        """The file of a partition's records, while there are few."""
+        return self._folder / "data" / f"{topic}-{partition}" / f"{0:020}.log"
+
+    def ends(self, topic: str, isolation: str) -> dict[int, int]:
+        """Where its partitions end for who reads what is committed, or all."""
+        from confluent_kafka import Consumer, TopicPartition
+
+        conf = {"bootstrap.servers": self.hosts, "group.id": "tests", "log_level": 0}
+        reader = Consumer({**conf, "isolation.level": isolation})
+        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        asked = [TopicPartition(topic, number, -1) for number in partitions]
+        found = {each.partition: each.offset for each in reader.offsets_for_times(asked, timeout=10)}
+        reader.close()
+        return found
+
+    def is_settled(self, topic: str) -> bool:
+        """Whether no transaction is open there."""
+        return self.ends(topic, "read_committed") == self.ends(topic, "read_uncommitted")
+
+    def open_transaction(self, topic: str, value: bytes) -> Any:
+        """A producer that has written this to a topic, and not committed it."""
+        from confluent_kafka import Producer
+
+        conf = {"bootstrap.servers": self.hosts, "transactional.id": value.decode(), "log_level": 0}
+        producer = Producer(conf)
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        assert producer.flush(60) == 0
+        return producer
+
     def read(self, topic: str) -> list[tuple[bytes | None, bytes]]:
         """Keys and values of all that is committed, partition by partition."""
         from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition

@@ -1,12 +1,14 @@
 """Topics of a real broker, which these tests start, kill and start again."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +21,12 @@ from aurora.engine.kafka import piece as kafka_piece
 from aurora.engine.kafka import sink as kafka_sink
 from aurora.engine.kafka import source as kafka_source
 from aurora.engine.kafka import topic as kafka_topic
+from aurora.engine.kafka import trace as kafka_trace
 from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
 from aurora.engine.kafka.source import KafkaTopic, open_kafka
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 from tests.engine.kafka_broker import PASSWORD, Broker, broker_in, forget_clients, until
 from tests.engine.postgres_server import Server
@@ -253,6 +257,130 @@ def test_rows_of_a_run_that_was_killed_before_the_end_of_a_batch_do_not_count(br
     assert broker.read(topic) == [(None, b'{"id": 1, "km": null}')]
 
 
+def lose_marks(broker: Broker, sizes: dict[Path, int]) -> None:
+    """Kills the broker and starts it again without the marks in some partitions, whose transaction it has ended.
+
+    A broker that is killed between a commit and its marks, and started again, can leave them out for good.
+    """
+    broker.kill()
+    for log, size in sizes.items():
+        assert log.stat().st_size > size
+        os.truncate(log, size)
+    broker.start()
+
+
+def test_marks_that_the_broker_lost_are_made_up_for(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every row once, in whichever partitions the end of a commit is missing, and whether or not the run lives."""
+    monkeypatch.setattr(kafka_trace, "SOON", 1.0)
+    for topic in ("lost-0", "lost-1", "lost-2"):
+        broker.create(topic, 2)
+    lives, killed, aborted = (
+        sink_into(broker, f"lost-{number}", "?key=id&format=csv") for number in range(3)
+    )
+    own = kafka_sink.within
+    sizes: dict[Path, int] = {}
+
+    class Killed(Exception):
+        pass
+
+    def before(seconds: float, call: Any, *arguments: Any) -> Any:
+        """At the first commit to each topic; what these rows' partitions have before it is what they keep."""
+        if call.__name__ != "commit_transaction":
+            return own(seconds, call, *arguments)
+        sink = next(each for each in (lives, killed, aborted) if call.__self__ is each._producer)
+        topic = sink._address.topic
+        call.__self__.flush(60)
+        logs = [broker.log_of(topic, number) for number in (0, 1)]
+        sizes.update({log: log.stat().st_size for log in (logs[1:] if sink is killed else logs)})
+        if sink is aborted:
+            raise Killed
+        own(seconds, call, *arguments)
+        until(lambda: broker.is_settled(topic))
+        if sink is killed:
+            raise Killed
+        monkeypatch.setattr(kafka_sink, "within", own)
+        return lose_marks(broker, sizes)
+
+    notes = [sink.open(None) for sink in (lives, killed, aborted)]
+    monkeypatch.setattr(kafka_sink, "within", before)
+    for sink, note in ((killed, notes[1]), (aborted, notes[2])):
+        with pytest.raises(Killed):
+            sink.deliver(0, rows_of(*range(8)), arrived(8), note)
+    # A new producer of that id ends what the killed one left open.
+    sink_into(broker, "lost-2").open(notes[2])
+    until(lambda: broker.is_settled("lost-2"))
+    done = lives.deliver(0, rows_of(*range(8)), arrived(8), notes[0])
+    assert not broker.is_settled("lost-1") and not broker.is_settled("lost-2")
+    assert "takes rows again; the run continues" in caplog.text
+    lives.deliver(1, rows_of(8, 9), arrived(2), done)
+    # The batch comes again, in other cuts.
+    for name, note in (("lost-1", notes[1]), ("lost-2", notes[2])):
+        sink = sink_into(broker, name, "?key=id&format=csv")
+        sink.open(note)
+        for ids in ((0, 1, 2), (3, 4), (5, 6, 7, 8), (9,)):
+            note = sink.deliver(0, rows_of(*ids), arrived(len(ids)), note)
+            sink = sink_into(broker, name, "?key=id&format=csv")
+            sink.open(note)
+        assert note["rows"] == 10 and note["again"] == {}
+    for name in ("lost-0", "lost-1", "lost-2"):
+        assert broker.is_settled(name)
+        assert sorted(value for _, value in broker.read(name)) == [b"%d," % number for number in range(10)]
+
+
+def test_lost_marks_of_rows_that_count_are_told(broker: Broker) -> None:
+    """They cannot be sent again. It takes a transaction of another client that hid them from the run."""
+    topic = broker.create("counted")
+    sink = sink_into(broker, topic)
+    note = sink.open(None)
+    sink._producer.begin_transaction()
+    sink._producer.produce(topic, b"1", headers=[kafka_trace.Trace(note["id"], 1, 0).header()])
+    sink._producer.flush(60)
+    sizes = {broker.log_of(topic, 0): broker.log_of(topic, 0).stat().st_size}
+    sink._producer.commit_transaction(60)
+    until(lambda: broker.is_settled(topic))
+    lose_marks(broker, sizes)
+    again = sink_into(broker, topic)
+    again.open(note)
+    with pytest.raises(AuroraError) as fault:
+        again.deliver(1, rows_of(2), arrived(1), {**note, "rows": 1})
+    assert str(fault.value) == (
+        f"sink far: kafka:{broker.hosts}/counted lacks the end of a transaction of this run that counts as written; "
+        f"abort it with: kafka-transactions.sh --bootstrap-server {broker.hosts} abort --topic counted --partition 0 "
+        "--start-offset 0, and give the same command again; rows of this run in this partition from that offset on "
+        "are lost"
+    )
+
+
+def test_transactions_of_other_clients_are_waited_for_at_the_start_alone(broker: Broker) -> None:
+    topic = broker.create("shared")
+    sink = sink_into(broker, topic)
+    note = sink.open(None)
+    other = broker.open_transaction(topic, b"other")
+    with ThreadPoolExecutor(1) as beside:
+        delivered = beside.submit(sink.deliver, 0, rows_of(1), arrived(1), note)
+        until(lambda: waits.lasting(0.0))
+        (waiting,) = waits.lasting(0.0)
+        assert (
+            waiting.what
+            == f"sink far: a transaction of another client is open in kafka:{broker.hosts}/shared"
+        )
+        assert not delivered.done()
+        other.commit_transaction(60)
+        note = delivered.result(60)
+    assert waits.lasting(0.0) == []
+    other = broker.open_transaction(topic, b"more")
+    assert sink.deliver(1, rows_of(2), arrived(1), note)["rows"] == 2
+    again = sink_into(broker, topic)
+    again.open(note)
+    again.interrupt()
+    with pytest.raises(Interrupted, match="the run was stopped while it waited for Kafka"):
+        again.deliver(1, rows_of(2), arrived(1), note)
+    other.abort_transaction(60)
+    assert len(broker.read(topic)) == 3
+
+
 def test_a_sink_without_transactions_and_faults_of_sinks(broker: Broker) -> None:
     topic = broker.create("plain")
     sink = sink_into(broker, topic, "?transactions=no")
@@ -301,7 +429,7 @@ def test_a_run_through_kills_of_broker_and_run(broker: Broker, spark: SparkSessi
     send(0, 100)
     run = aurora(command, log)
     try:
-        wait_for(run, lambda: copied() == 100)
+        wait_for(run, lambda: copied() == 100 and broker.is_settled(far))
         broker.kill()
         wait_for(run, lambda: b"does not answer (" in log.read_bytes())
         broker.start()
@@ -361,8 +489,7 @@ def test_a_sink_waits_for_its_broker_and_tells(
     topic = broker.create("waiting")
     sink = sink_into(broker, topic)
     note = sink.deliver(0, rows_of(1), arrived(1), sink.open(None))
-    # A broker that is killed between its answer and the mark in the topic leaves the transaction open for good.
-    until(lambda: len(broker.read(topic)) == 1)
+    assert len(broker.read(topic)) == 1
     broker.kill()
     with ThreadPoolExecutor(1) as beside:
         delivered = beside.submit(sink.deliver, 1, rows_of(2), arrived(1), note)

@@ -1,7 +1,7 @@
 """Rows as the values and keys of records: lines as in files, a record for each."""
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from aurora.engine.avro.write import write_records
 from aurora.engine.sinks.encode import to_csv, to_json
 from aurora.engine.sources.text.csv_records import Csv, split_lines
 
-__all__ = ["Lines", "encode_avro", "encode_rows"]
+__all__ = ["Lines", "Share", "encode_avro", "encode_rows"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,46 @@ class Lines:
     def mark(self, start: int, stop: int, before: int = 0) -> int:
         """A checksum of lines, which goes on from that of the lines before them."""
         return zlib.crc32(memoryview(self.data)[self._start(start) : self._start(stop)], before)
+
+    def take(self, order: npt.NDArray[np.int64]) -> "Lines":
+        """Return these lines in another order."""
+        if bool((order[1:] > order[:-1]).all()):
+            return self
+        bounds = pa.py_buffer(np.concatenate([np.zeros(1, np.int64), self.ends.astype(np.int64)]))
+        lines = pa.Array.from_buffers(pa.large_binary(), len(self), [None, bounds, pa.py_buffer(self.data)])
+        _, ends, data = lines.take(pa.array(order)).buffers()
+        keys = None if self.keys is None else [self.keys[line] for line in order.tolist()]
+        return Lines(data.to_pybytes(), np.frombuffer(ends, np.int64)[1 : len(self) + 1], keys, self.gap)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What goes to one partition: lines from `start` on, and the position of each in its batch, ascending."""
+
+    lines: Lines
+    start: int
+    positions: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def before(self, position: int) -> "Share":
+        return replace(self, positions=self.positions[: self._until(position)])
+
+    def behind(self, position: int) -> "Share":
+        """Return the lines from that position on."""
+        passed = self._until(position)
+        return replace(self, start=self.start + passed, positions=self.positions[passed:])
+
+    def messages(self, start: int, stop: int) -> list[dict[str, Any]]:
+        return self.lines.messages(self.start + start, self.start + stop)
+
+    def mark(self, before: int) -> int:
+        """Return a checksum that goes on from that of the lines before."""
+        return self.lines.mark(self.start, self.start + len(self), before)
+
+    def _until(self, position: int) -> int:
+        return int(np.searchsorted(self.positions, position))
 
 
 def encode_avro(rows: pa.RecordBatch, schema: Schema, before: bytes, key: str | None) -> Lines:

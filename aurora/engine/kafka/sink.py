@@ -1,4 +1,11 @@
-"""A topic as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice."""
+"""A topic as a sink. Rows and how many there are by now are written in one transaction, so that none comes twice.
+
+A batch counts, that is its note is kept, only once each partition has the end of its transaction; and which partition
+a row goes to follows from its key or its number. So whatever a kill leaves open or takes away is of a batch that comes
+again, and what a partition lacks is sent to it again. This matters because Kafka can lose the end of a transaction in
+some of its partitions. The next transaction of the same producer would take along what lies open there, to its own end:
+as that may be an abort, what lies open is aborted first, and then sent again.
+"""
 
 import json
 import uuid
@@ -6,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
@@ -15,8 +23,9 @@ from aurora.engine.avro.schema import schema_of
 from aurora.engine.controls import replace_text
 from aurora.engine.kafka.address import SINK_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import explain, kafka, producer, within
-from aurora.engine.kafka.encode import Lines, encode_avro, encode_rows
-from aurora.engine.kafka.trace import Trace, Tracer
+from aurora.engine.kafka.encode import Lines, Share, encode_avro, encode_rows
+from aurora.engine.kafka.partitions import choose_partitions
+from aurora.engine.kafka.trace import Start, Trace, Tracer
 from aurora.engine.outages import Persistence, Unreachable, try_patiently
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
@@ -30,13 +39,17 @@ TIMEOUT = 10.0
 LONGEST = 12.0
 # So many rows are given to the client at once, and so many may wait in it.
 CHUNK, WAITING = 20_000, 200_000
+# Any partition: the client chooses one for each row.
+ANY = -1
 
 
 class KafkaSink:
-    """Its note is the id of its transactions, the number of rows, and a mark of those that came again, if some do.
+    """A topic that a run writes to.
 
-    The last row of each transaction has that number, too, in a header: rows that come again after a kill are known by
-    it, and passed over. `ends` is where the topic ended before the last batch, from where on that row is looked for.
+    Its note is the id of its transactions, the number of rows, and for each partition a mark of those that came again,
+    if some do. The last row that a transaction writes to a partition has that number, too, in a header: rows that come
+    again after a kill are known by it, and passed over. `ends` is where the topic ended before the last batch, from
+    where on that row is looked for; `partitions` is how many of them the next batch is spread over.
     """
 
     def __init__(self, name: str, address: KafkaAddress, schema: Schema) -> None:
@@ -51,8 +64,8 @@ class KafkaSink:
         self._tracer: Tracer | None = None
         self._failed: list[Any] = []
         self._heard: list[Any] = []
-        # The rows that the broker has, and the mark of the last ones; of those that came again, the mark so far.
-        self._written, self._mark, self._again = 0, 0, 0
+        # By partition what the broker has of this sink; None until it was asked.
+        self._traces: dict[int, Trace] | None = None
 
     @property
     def place(self) -> None:
@@ -64,7 +77,7 @@ class KafkaSink:
                 f"{self._what}: the checkpoint belongs to a run into {note['topic']}; "
                 "write to that topic again, or start over with --fresh"
             )
-        tracer = self._check_topic()
+        tracer, partitions = self._check_topic()
         if self._address.format == "avro":
             self._tell_schema()
         if note is None:
@@ -73,11 +86,19 @@ class KafkaSink:
                 "topic": self._address.label,
                 "id": f"aurora-{uuid.uuid4().hex}",
                 "rows": 0,
-                "again": 0,
+                "again": {},
                 "ends": ends,
+                "partitions": partitions,
             }
+        elif "partitions" not in note:
+            note = self._renew(note, tracer, partitions)
+        elif partitions < note["partitions"]:
+            raise AuroraError(
+                f"{self._what}: {self._address.label} has fewer partitions than this run wrote to: it is another "
+                "topic of that name; start over with --fresh"
+            )
         self._drop()
-        try_patiently(self._what, self._address.server, lambda: self._attempt(lambda: self._connect(note)))
+        try_patiently(self._what, self._address.server, lambda: self._attempt(lambda: self._begin(note)))
         return note
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
@@ -85,14 +106,8 @@ class KafkaSink:
             lines = encode_avro(rows, self._schema, self._frame, self._address.key)
         else:
             lines = encode_rows(rows, self._address.format, self._address.key)
-        ends = self._persistence.repeat(lambda: self._attempt(lambda: self._write(lines, note)))
-        rows_now = note["rows"] + rows.num_rows
-        return {
-            **note,
-            "rows": rows_now,
-            "again": self._again if rows_now < self._written else 0,
-            "ends": ends,
-        }
+        shares = self._shares(lines, note)
+        return self._persistence.repeat(lambda: self._attempt(lambda: self._write(shares, len(lines), note)))
 
     def interrupt(self) -> None:
         self._persistence.interrupt()
@@ -112,77 +127,164 @@ class KafkaSink:
         else:
             replace_text(Path(str(self._address.schema)), json.dumps(told, indent=2) + "\n")
 
-    def _check_topic(self) -> Tracer:
-        self._tracer = Tracer(self._address)
-        try_patiently(self._what, self._address.server, self._tracer.check)
-        return self._tracer
+    def _check_topic(self) -> tuple[Tracer, int]:
+        self._tracer = tracer = Tracer(self._what, self._address, self._persistence.stopped)
+        return tracer, len(try_patiently(self._what, self._address.server, tracer.partitions))
 
-    def _connect(self, note: Note) -> None:
-        """What an earlier run has left open is given up by the broker; what it has ended is read back."""
-        if self._producer is not None:
-            self._producer.poll(0)
-            if not self._heard:
-                return
-            # Its broker was away: begun anew, it finds its way at once.
-            self._drop()
+    def _renew(self, note: Note, tracer: Tracer, partitions: int) -> Note:
+        """Return a note of an earlier version as one of today's; its batches had one trace for all partitions."""
+        traces = tracer.find(note["id"], note["ends"]).values()
+        if note["again"] or any(trace.rows > note["rows"] for trace in traces):
+            raise AuroraError(
+                f"{self._what}: an earlier version of Aurora was killed while it wrote to {self._address.label}; "
+                "continue with that version and stop it with Ctrl-C, or start over with --fresh"
+            )
+        return {**note, "again": {}, "partitions": partitions}
+
+    def _begin(self, note: Note) -> None:
+        """Connect; what an earlier run has left open is given up by the broker."""
         self._failed.clear()
         self._heard.clear()
+        self._traces = None
         own: dict[str, Any] = {"delivery.report.only.error": True, "queue.buffering.max.messages": 0}
         if not self._address.transactions:
             self._producer = producer(self._address, {**own, "enable.idempotence": True}, self._heard)
-            self._written = note["rows"]
             return
         made = producer(self._address, {**own, "transactional.id": note["id"]}, self._heard)
         within(LONGEST, made.init_transactions, TIMEOUT)
-        assert self._tracer is not None
-        found = self._tracer.find(note["id"], note["ends"]) or Trace(note["id"], 0, 0)
-        self._written = max(found.rows, note["rows"])
-        self._mark, self._again = found.mark, note["again"]
         self._producer = made
 
-    def _write(self, lines: Lines, note: Note) -> dict[str, int]:
-        """Gives where the topic ended before what was written."""
-        self._connect(note)
-        assert self._tracer is not None
-        again = min(self._written - note["rows"], len(lines))
-        if again > 0:
-            self._check_again(lines, again, note)
-        if again == len(lines):
-            ends: dict[str, int] = note["ends"]
-            return ends
-        ends = self._tracer.ends()
-        if not self._address.transactions:
-            self._send(lines, again, len(lines))
-            while self._producer.flush(TIMEOUT):
-                self._check_sent()
-            self._check_sent()
-        else:
-            self._producer.begin_transaction()
-            self._send(lines, again, len(lines) - 1)
-            # The mark is of all rows since the note: those are what comes again.
-            mark = lines.mark(0, len(lines), note["again"])
-            trace = Trace(note["id"], note["rows"] + len(lines), mark)
-            (last,) = lines.messages(len(lines) - 1, len(lines))
-            self._producer.produce(self._address.topic, **last, headers=[trace.header()])
-            within(LONGEST, self._producer.commit_transaction, TIMEOUT)
-        self._written = note["rows"] + len(lines)
-        return ends
+    def _connect(self, note: Note) -> dict[int, Trace]:
+        """Return what the broker has of this sink, after whatever was open has ended."""
+        if self._producer is not None:
+            self._producer.poll(0)
+            if self._heard:
+                # Its broker was away: begun anew, it finds its way at once.
+                self._drop()
+        if self._producer is None:
+            self._begin(note)
+        if self._traces is None and self._address.transactions:
+            tracer = self._known()
+            tracer.settle(note["id"], note["rows"], self._abort)
+            self._traces = tracer.find(note["id"], note["ends"])
+        return self._traces or {}
 
-    def _check_again(self, lines: Lines, number: int, note: Note) -> None:
-        """Rows that are there already are passed over only if they are the same."""
-        found = lines.mark(0, number, note["again"])
-        self._again = found
-        if note["rows"] + number == self._written and found != self._mark:
+    def _known(self) -> Tracer:
+        assert self._tracer is not None
+        return self._tracer
+
+    def _abort(self, partitions: list[int]) -> None:
+        """End what an earlier transaction of this id has left open in some partitions, so that none of it counts."""
+        self._producer.begin_transaction()
+        for number in partitions:
+            # The client tells the broker of a partition only with a record; this one does not count either.
+            self._producer.produce(
+                self._address.topic,
+                None,
+                b"aurora",
+                number,
+                on_delivery=lambda error, _: self._failed.append(error),
+            )
+        within(LONGEST, self._producer.flush, TIMEOUT)
+        within(LONGEST, self._producer.abort_transaction, TIMEOUT)
+        self._failed.clear()
+
+    def _shares(self, lines: Lines, note: Note) -> dict[int, Share]:
+        """Return the rows of a batch by their partitions; without transactions, the client chooses these."""
+        if not self._address.transactions:
+            return {ANY: Share(lines, 0, np.arange(len(lines)))}
+        chosen = choose_partitions(lines.keys, len(lines), note["rows"], note["partitions"])
+        order = np.argsort(chosen, kind="stable")
+        numbers, starts = np.unique(chosen[order], return_index=True)
+        lines = lines.take(order)
+        stops = [*starts[1:].tolist(), len(lines)]
+        return {
+            number: Share(lines, start, order[start:stop])
+            for number, start, stop in zip(numbers.tolist(), starts.tolist(), stops, strict=False)
+        }
+
+    def _write(self, shares: dict[int, Share], number: int, note: Note) -> Note:
+        """Send what the broker does not have of so many rows; return the note behind them."""
+        traces, rows, again = self._connect(note), note["rows"] + number, note["again"]
+        for each, trace in traces.items():
+            self._check_again(each, trace, shares.get(each), rows, note)
+        marks = {each: share.mark(again.get(str(each), 0)) for each, share in shares.items()}
+        missing = {
+            each: share.behind(traces[each].rows - note["rows"] if each in traces else 0)
+            for each, share in shares.items()
+        }
+        missing = {each: share for each, share in missing.items() if len(share)}
+        ends, partitions = note["ends"], note["partitions"]
+        if missing:
+            tracer = self._known()
+            now = tracer.ends()
+            if self._address.transactions:
+                self._commit(missing, marks, rows, note)
+                tracer.see_end(note["id"], list(missing))
+            else:
+                self._flush(missing)
+            traces = traces | {each: Trace(note["id"], rows, marks[each]) for each in missing}
+            self._traces = traces
+            if all(trace.rows <= rows for trace in traces.values()):
+                # Nothing that comes again lies before this.
+                ends, partitions = now, len(now)
+        behind = {str(each): mark for each, mark in marks.items()}
+        return {
+            **note,
+            "rows": rows,
+            "again": {
+                str(each): {**again, **behind}.get(str(each), 0)
+                for each, trace in traces.items()
+                if trace.rows > rows
+            },
+            "ends": ends,
+            "partitions": partitions,
+        }
+
+    def _check_again(self, partition: int, trace: Trace, share: Share | None, rows: int, note: Note) -> None:
+        """Raise a fault if rows that are there already, and are passed over, are not the same."""
+        if not note["rows"] < trace.rows <= rows:
+            return
+        mark = note["again"].get(str(partition), 0)
+        if share is not None:
+            mark = share.before(trace.rows - note["rows"]).mark(mark)
+        if mark != trace.mark:
             raise AuroraError(
                 f"{self._what}: {self._address.topic} does not hold the rows that this run wrote to it; "
                 "write to a new topic, and start over with --fresh"
             )
 
-    def _send(self, lines: Lines, first: int, stop: int) -> None:
+    def _commit(self, missing: dict[int, Share], marks: dict[int, int], rows: int, note: Note) -> None:
+        self._producer.begin_transaction()
+        opening = Start(note["id"], note["rows"]).header()
+        for each, share in missing.items():
+            # The mark is of all rows since the note: those are what comes again.
+            trace, last = Trace(note["id"], rows, marks[each]).header(), len(share) - 1
+            if last:
+                self._send_one(share, 0, each, opening)
+                self._send(share, 1, last, each)
+            self._send_one(share, last, each, trace)
+        within(LONGEST, self._producer.commit_transaction, TIMEOUT)
+
+    def _flush(self, missing: dict[int, Share]) -> None:
+        for each, share in missing.items():
+            self._send(share, 0, len(share), each)
+        while self._producer.flush(TIMEOUT):
+            self._check_sent()
+        self._check_sent()
+
+    def _send_one(self, share: Share, row: int, partition: int, header: tuple[str, bytes]) -> None:
+        (message,) = share.messages(row, row + 1)
+        self._producer.produce(self._address.topic, **message, partition=partition, headers=[header])
+
+    def _send(self, share: Share, first: int, stop: int, partition: int) -> None:
         for start in range(first, stop, CHUNK):
-            messages = lines.messages(start, min(start + CHUNK, stop))
+            messages = share.messages(start, min(start + CHUNK, stop))
             sent = self._producer.produce_batch(
-                self._address.topic, messages, on_delivery=lambda error, _: self._failed.append(error)
+                self._address.topic,
+                messages,
+                partition=partition,
+                on_delivery=lambda error, _: self._failed.append(error),
             )
             if sent != len(messages):
                 raise kafka().KafkaException(next(each["_error"] for each in messages if "_error" in each))
