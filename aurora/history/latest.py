@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import sync_folder
@@ -161,7 +162,7 @@ def _merged(found: Latest, part: Latest, key: tuple[str, ...]) -> Latest:
         return both
     names = [str(place) for place in range(len(key))]
     places = pa.array(np.arange(both.rows.num_rows))
-    table = pa.table([*(both.rows.column(name) for name in key), places], names=[*names, "place"])
+    table = pa.table([*(normalise(both.rows.column(name)) for name in key), places], names=[*names, "place"])
     last = np.sort(table.group_by(names).aggregate([("place", "max")])["place_max"].to_numpy())
     return Latest(both.rows.take(pa.array(last)), both.arrived[last], both.numbers[last])
 

@@ -153,7 +153,7 @@ def add(draw: Any, network: Network, kind: str, name: str, read: list[Source]) -
             return AsOfSum(fits, sides)
         case "pull":
             word = draw(st.sampled_from([{}, {"outer": "left"}, {"anti": "left"}]))
-            held = network.table(f"{name}set", "g int, w int")
+            held = network.table(f"{name}set", "g double, w int")
             pulled = stream.join(held, "left.g = right.g", name=f"{name}x", **word)
             pulled.map(SAME if "anti" in word else {**SAME, "v": "v + coalesce(w, 0)"}, name=name)
             sides = joins.Sides(([*SAME], ["g", "w"]), (), (0,) if word else (), "anti" in word)

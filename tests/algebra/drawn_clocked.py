@@ -15,9 +15,9 @@ from tests.algebra.naive_boxes import (
     KeptTuples,
     Mapped,
     either,
-    largest_and_value,
     last_and_value,
     nothing_missing,
+    number_and_value,
     ranked,
     value,
     with_partner,
@@ -53,7 +53,10 @@ def add_clocked(draw: Any, network: Network, kind: str, name: str, read: list[So
             if kind == "clocked parts":
                 # What is summed up in every bucket, and put together.
                 text = draw(st.sampled_from([*APART]))
-                functions, computed = {"g": "max(g)", "v": text}, largest_and_value(ALL[text])
+                functions, computed = (
+                    {"g": "CAST(count(DISTINCT g) AS double)", "v": text},
+                    number_and_value(ALL[text]),
+                )
             options = {"size": size, "advance": advance, "align": align, "name": f"{name}x"}
             found = stream.aggregate(functions, order=order if by else orders[0], **options)
             found.map(SAME, name=name)

@@ -30,6 +30,7 @@ __all__ = [
     "run_kernel",
     "run_naive",
     "same",
+    "same_bits",
     "trains",
 ]
 
@@ -173,7 +174,7 @@ def run_naive(
 
 
 def same(one: Any, other: Any, digits: float = 0.0) -> bool:
-    """Equal, NaN included; doubles up to a relative difference of `digits`."""
+    """Equal, NaN and the sign of zero included; doubles up to a relative difference of `digits`."""
     if isinstance(one, dict):
         return list(one) == list(other) and all(same(one[name], other[name], digits) for name in one)
     if isinstance(one, (list, tuple)):
@@ -181,8 +182,15 @@ def same(one: Any, other: Any, digits: float = 0.0) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return one == other or math.isclose(one, other, rel_tol=digits, abs_tol=digits)
+        if one == other:
+            return math.copysign(1, one) == math.copysign(1, other)
+        return math.isclose(one, other, rel_tol=digits, abs_tol=digits)
     return type(one) is type(other) and bool(one == other)
+
+
+def same_bits(one: Any, other: Any) -> bool:
+    """Equal to the sign of zero; NaN equals NaN."""
+    return repr(one).replace("-nan", "nan") == repr(other).replace("-nan", "nan")
 
 
 def choose_cuts(arrivals: Any) -> tuple[int, ...]:

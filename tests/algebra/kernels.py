@@ -12,7 +12,7 @@ from aurora import Network, Schema, Stream, Train, Turn, caused
 
 __all__ = ["FIELDS", "USERS", "RowByRow", "User"]
 
-FIELDS = "g int, T int, v bigint"
+FIELDS = "g double, T int, v bigint"
 SCHEMA = Schema.parse(FIELDS)
 Row = dict[str, Any]
 # Gets the number of the input, a row, and what it has kept; gives rows with their ports.
@@ -58,16 +58,22 @@ def made(train: Train, found: list[tuple[int, Row]]) -> Train:
     return caused(train, rows, np.array([cause for cause, _ in found], np.int64))
 
 
+def key_of(value: float | None) -> str:
+    """The same for 0.0 and -0.0, and for all NaNs."""
+    return str(value and value + 0.0) if value != 0 else "0"
+
+
 def running(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, Row]]:
     """The total of the group so far."""
-    state[row["g"]] = state.get(row["g"], 0) + row["v"] + port
-    yield "1", {**row, "v": state[row["g"]]}
+    own = key_of(row["g"])
+    state[own] = state.get(own, 0) + row["v"] + port
+    yield "1", {**row, "v": state[own]}
 
 
 def turned(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, Row]]:
     """The same, but what is called g is another group now; those of the even totals leave elsewhere too."""
     ((_, given),) = running(port, row, state)
-    other = {**given, "g": None if row["g"] == 0 else (row["g"] or 0) // 2}
+    other = {**given, "g": None if row["g"] == 0 else (row["g"] or 0.0) // 2}
     yield "1", other
     if given["v"] % 2 == 0:
         yield "even", given
@@ -88,7 +94,7 @@ def doubled(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, R
 
 
 def regrouped(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, Row]]:
-    yield "1", {**row, "g": row["v"] % 3}
+    yield "1", {**row, "g": float(row["v"] % 3)}
 
 
 def beside(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, Row]]:
@@ -96,8 +102,9 @@ def beside(port: int, row: Row, state: dict[Any, Any]) -> Iterator[tuple[str, Ro
     if port == 1:
         state["all"] = state.get("all", 0) + row["v"]
         return
-    state[str(row["g"])] = state.get(str(row["g"]), 0) + 1
-    yield "1", {**row, "v": state.get("all", 0) + state[str(row["g"])]}
+    own = key_of(row["g"])
+    state[own] = state.get(own, 0) + 1
+    yield "1", {**row, "v": state.get("all", 0) + state[own]}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Naive boxes that give g, T and v again, as the boxes of a drawn network do."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +24,9 @@ __all__ = [
     "Mapped",
     "PulledSum",
     "either",
-    "largest_and_value",
     "last_and_value",
     "nothing_missing",
+    "number_and_value",
     "ranked",
     "running_value",
     "value",
@@ -50,9 +51,9 @@ def last_and_value(compute: Compute) -> squal.Functions:
     return lambda rows: {"g": rows[-1]["g"], "v": compute(rows)}
 
 
-def largest_and_value(compute: Compute) -> squal.Functions:
+def number_and_value(compute: Compute) -> squal.Functions:
     return lambda rows: {
-        "g": max((row["g"] for row in rows if row["g"] is not None), default=None),
+        "g": float(len({squal.field_key(row["g"]) for row in rows if row["g"] is not None})),
         "v": compute(rows),
     }
 
@@ -62,7 +63,7 @@ def running_value(compute: Compute) -> squal.Functions:
 
 
 def nothing_missing(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return one["g"] is not None and one["g"] == other["g"]
+    return one["g"] is not None and squal.field_key(one["g"]) == squal.field_key(other["g"])
 
 
 class Mapped(squal.Box):
@@ -116,8 +117,8 @@ class AsOfSum(joins.AsOf):
 
 
 # The rows of a stored set: two of one group, one of none.
-SET: list[Row] = [{"g": g, "w": w} for w, g in enumerate((2, 0, None, 2, 3), 1)]
-HELD = HeldRows(pa.RecordBatch.from_pylist(SET, pa.schema({"g": pa.int32(), "w": pa.int32()})), ("g",))
+SET: list[Row] = [{"g": g, "w": w} for w, g in enumerate((2.0, -0.0, None, 2.0, math.nan), 1)]
+HELD = HeldRows(pa.RecordBatch.from_pylist(SET, pa.schema({"g": pa.float64(), "w": pa.int32()})), ("g",))
 
 
 class PulledSum(joins.Lookup):

@@ -12,6 +12,7 @@ from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
 from aurora.engine.plan.tables import Table
 from tests.algebra.harness import Arrival, trains
+from tests.spec.squal import field_key
 
 __all__ = ["HeldRows", "run_network"]
 
@@ -32,12 +33,16 @@ class HeldRows:
         return self.rows
 
     def fetch(self, keys: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
-        asked = {tuple(key.values()) for key in keys.to_pylist()}
-        assert len(asked) == keys.num_rows and not any(None in key for key in asked)
-        held = self.rows.select(list(self.key)).to_pylist()
-        other = next((place for place, key in enumerate(held) if tuple(key.values()) not in asked), None)
-        found = [place for place, key in enumerate(held) if tuple(key.values()) in asked or place == other]
+        asked = set(_keys(keys))
+        assert len(asked) == keys.num_rows and not any(field_key(None) in key for key in asked)
+        held = _keys(self.rows.select(list(self.key)))
+        other = next((place for place, key in enumerate(held) if key not in asked), None)
+        found = [place for place, key in enumerate(held) if key in asked or place == other]
         return self.rows.take(pa.array(found, pa.int64())), np.array(found, np.int64)
+
+
+def _keys(rows: pa.RecordBatch) -> list[tuple[object, ...]]:
+    return [tuple(map(field_key, row.values())) for row in rows.to_pylist()]
 
 
 def run_network(

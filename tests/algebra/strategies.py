@@ -1,15 +1,18 @@
 """Generated arrivals: disorder, ties, nulls, extremes, few and many groups."""
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
 
-__all__ = ["arrivals", "groups", "nearly_rising", "numbers", "reals"]
+__all__ = ["arrivals", "float_groups", "groups", "nearly_rising", "numbers", "reals"]
 
 EDGES_32 = [-(2**31), -(2**31) + 1, 2**31 - 2, 2**31 - 1]
 EDGES_64 = [-(2**63), -(2**63) + 1, -(2**63) + 7, 2**63 - 8, 2**63 - 2, 2**63 - 1]
 
 groups = st.one_of(st.integers(0, 3), st.none())
+# Some are equal and do not look so, and one is not equal to itself.
+float_groups = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 2.0, 3.0, math.nan, -math.nan]), st.none())
 names = st.one_of(st.sampled_from(["", "a", "b", "é"]), st.none())
 
 
@@ -19,7 +22,7 @@ def numbers(bits: int = 64) -> st.SearchStrategy[int]:
 
 def reals() -> st.SearchStrategy[float]:
     """Sums of these are exact."""
-    return st.integers(-80, 80).map(lambda n: n / 8)
+    return st.one_of(st.integers(-80, 80).map(lambda n: n / 8), st.just(-0.0))
 
 
 @st.composite

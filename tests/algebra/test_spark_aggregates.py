@@ -6,6 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from aurora import Network
+from tests.algebra.harness import same_bits
+from tests.algebra.running import run_network
 from tests.algebra.spark_harness import aggregated, frame_of, same, table_of
 from tests.algebra.spark_values import ROWS, SCHEMA, VALUES
 
@@ -88,3 +91,29 @@ def test_approximate_counts_agree_within_their_errors(frame: DataFrame, table: p
     for text, a, b in zip(COUNTED, ours(COUNTED, table), theirs, strict=True):
         # Spark's own standard error is 5%.
         assert isinstance(a, int) and abs(a - b) <= 0.15 * b + 1, text
+
+
+def test_zeros_and_nans_are_keys_as_in_spark(compiling_spark: SparkSession) -> None:
+    values = [-0.0, 0.0, math.nan, -math.nan, 1.5, -0.0, None]
+    table = pa.table({"g": pa.array(values, pa.float64()), "T": range(len(values)), "v": range(len(values))})
+    rows = [(0, row) for row in table.to_pylist()]
+    network = Network("keys")
+    stream = network.input("in0", "g double, T bigint, v bigint")
+    by_group = {"on": "T", "group_by": ["g"]}
+    count = {"n": "count(*)", "different": "count(DISTINCT g)"}
+    network.output("groups", stream.aggregate(count, order=by_group, size=100, advance=100))
+    latest = {"on": "T", "slack": {"value": 100}}
+    pairs = stream.join(stream, "left.g = right.g", size=100, left_order=latest, right_order=latest)
+    network.output("pairs", pairs.map({"one": "v", "other": "v_right", "g": "g", "h": "g_right"}))
+    compiling_spark.createDataFrame(table).createOrReplaceTempView("keys")
+    groups = "SELECT g, 0L AS T, count(*) AS n, count(DISTINCT g) AS different FROM keys GROUP BY g"
+    joined = "SELECT a.v AS one, b.v AS other, a.g AS g, b.g AS h FROM keys a JOIN keys b ON a.g = b.g"
+    theirs = {
+        "groups": compiling_spark.sql(groups).toArrow().to_pylist(),
+        "pairs": compiling_spark.sql(joined).toArrow().to_pylist(),
+    }
+    for cut in (1, 2, len(rows)):
+        run = run_network(network, rows, cut)
+        for name, wanted in theirs.items():
+            found = [{**row, "T": 0} if "T" in row else row for row in run.rows(name)]
+            assert same_bits(sorted(found, key=repr), sorted(wanted, key=repr)), (name, cut)

@@ -18,12 +18,12 @@ from aurora.engine.plan import plan as planning
 from aurora.engine.plan.explain import describe_stages
 from aurora.engine.plan.plan import plan_network
 from tests.algebra.harness import Arrival, trains
-from tests.algebra.kernels import FIELDS
 from tests.algebra.strategies import arrivals, groups, nearly_rising
 from tests.thoroughness import examples
 
 BUCKETS = (1, 2, 5)
 FEW = settings(max_examples=examples(4, settings().max_examples // 4))
+FIELDS = "g int, T int, v bigint"
 ROWS = arrivals(nearly_rising(st.integers(-3, 3), least=4), inputs=2, g=groups, v=st.integers(0, 3))
 
 # Functions of all kinds that are exact wherever tuples are.

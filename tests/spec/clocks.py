@@ -6,7 +6,7 @@ from typing import Any
 from tests.spec import running, top
 from tests.spec.joins import Sides
 from tests.spec.squal import Box, Functions, Gate, Order, Out, Row, Seen, by_fields, joined
-from tests.spec.windows import Aggregate, Entry, Group, group_value, in_order_of_start, place
+from tests.spec.windows import Aggregate, Entry, Group, group_fields, in_order_of_start, place
 
 __all__ = [
     "AsOf",
@@ -148,7 +148,7 @@ class Sessions(ByOneClock):
             over = end or (bound is not None and bound >= last + self.gap)
             if over and start not in group.closed:
                 group.closed.add(start)
-                fields = {name: group_value(group, name) for name in self.order.group_by}
+                fields = group_fields(self.order, group)
                 row = {**fields, self.order.on: start, **self.functions([e.row for e in session])}
                 found.append((start, ("1", min(e.ts for e in session), row)))
         return found
@@ -424,7 +424,7 @@ class Resample(TwoSides):
                 if abs(other["T"] - row["T"]) <= self.size:
                     near.setdefault(self.right.group(other), []).append(other)
             for rights in near.values():
-                fields = {name: rights[0][name] for name in self.right.group_by}
+                fields = self.right.fields(rights[0])
                 found.append(("1", 0, {**fields, "T": row["T"], **self.functions(rights)}))
         return sorted(found, key=lambda out: (out[2]["T"], by_fields(out)))
 

@@ -34,6 +34,6 @@ class Running(Box):
         rows = self.groups.setdefault(self.order.group(row), [])
         rows.append(row)
         window = rows if self.last is None else rows[-self.last :]
-        own = {name: row[name] for name in self.order.group_by}
+        own = self.order.fields(row)
         place = len(rows) if self.order.on == ARRIVAL else row[self.order.on]
         return "1", ts, {**own, self.order.on: place, **self.functions(window)}

@@ -45,13 +45,22 @@ class Box:
 
 def by_fields(out: Out) -> list[Any]:
     """How rows of one moment are ordered: by their fields (NaN after the numbers, null last), then by TS."""
-    return [*(field_key(value) for value in out[2].values()), out[1]]
+    return [*(sort_key(value) for value in out[2].values()), out[1]]
+
+
+def sort_key(value: Any) -> Any:
+    """Of rows that differ in nothing else, that with -0.0 stands before that with 0.0."""
+    return *field_key(value), math.copysign(1, value) if isinstance(value, float) and value == 0 else 0
 
 
 def field_key(value: Any) -> Any:
     if value is None:
         return (2, 0)
     return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+
+
+def one_zero(value: Any) -> Any:
+    return value + 0.0 if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,12 @@ class Order:
     group_by: tuple[str, ...] = ()
 
     def group(self, row: Row) -> tuple[Any, ...]:
-        """Nulls are one group, and so are NaNs."""
+        """Nulls are one group, and so are NaNs, and 0.0 and -0.0."""
         return tuple(field_key(row[name]) for name in self.group_by)
+
+    def fields(self, row: Row) -> Row:
+        """The group fields of a result: 0.0 for -0.0."""
+        return {name: one_zero(row[name]) for name in self.group_by}
 
     def value(self, row: Row) -> Any:
         """The order value, None for what has no place on a line: null, NaN, infinite."""
@@ -288,7 +301,7 @@ class Resample(Box):
                 near.sort(key=lambda report: report[0][self.right.on])
                 if near:
                     rows = [row for row, _ in near]
-                    fields = {name: reports[0][0][name] for name in self.right.group_by}
+                    fields = self.right.fields(reports[0][0])
                     row = {**fields, self.left.on: at, **self.functions(rows)}
                     found.append(("1", min(beat_ts, *(ts for _, ts in near)), row))
         return sorted(found, key=lambda out: (out[2][self.left.on], by_fields(out)))

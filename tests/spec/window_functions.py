@@ -18,6 +18,11 @@ def present(values: list[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
+def unsigned(values: list[Any]) -> list[Any]:
+    """Without nulls, and with 0.0 for -0.0: what is compared loses its sign."""
+    return [value + 0.0 if isinstance(value, float) else value for value in present(values)]
+
+
 def size_key(value: Any) -> Any:
     """NaN is larger than every number."""
     return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
@@ -66,7 +71,7 @@ def root(value: float | None) -> float | None:
 
 def percentile(values: list[Any], share: float) -> float | None:
     """Between two values what lies there on a straight line (percentile_cont)."""
-    values = sorted((float(value) for value in present(values)), key=size_key)
+    values = sorted((float(value) for value in unsigned(values)), key=size_key)
     if not values:
         return None
     place = (len(values) - 1) * share
@@ -76,11 +81,11 @@ def percentile(values: list[Any], share: float) -> float | None:
 
 
 def smallest(values: list[Any]) -> Any:
-    return min(present(values), key=size_key, default=None)
+    return min(unsigned(values), key=size_key, default=None)
 
 
 def largest(values: list[Any]) -> Any:
-    return max(present(values), key=size_key, default=None)
+    return max(unsigned(values), key=size_key, default=None)
 
 
 def value_at(pairs: list[tuple[Any, Any]], choose: Callable[..., Any]) -> Any:
@@ -91,14 +96,13 @@ def value_at(pairs: list[tuple[Any, Any]], choose: Callable[..., Any]) -> Any:
 
 def discrete(values: list[Any], share: float) -> Any:
     """The smallest value that at least so large a share of the values does not exceed."""
-    values = [value + 0.0 if isinstance(value, float) else value for value in present(values)]
-    values = sorted(values, key=size_key)
+    values = sorted(unsigned(values), key=size_key)
     return values[max(math.ceil(share * len(values)), 1) - 1] if values else None
 
 
 def mode(values: list[Any]) -> Any:
     """Of those that come most often the smallest."""
-    values = [value + 0.0 if isinstance(value, float) else value for value in present(values)]
+    values = unsigned(values)
     keys = [size_key(value) for value in values]
     most = max((keys.count(key) for key in keys), default=0)
     return min(

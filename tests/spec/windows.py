@@ -134,7 +134,7 @@ class Aggregate(Box):
     def window(self, group: Group, start: Any, entries: list[Entry]) -> Out:
         inside = sorted((e for e in entries if start <= e.value < start + self.size), key=place)
         rows = [entry.row for entry in inside]
-        fields = {name: group_value(group, name) for name in self.order.group_by}
+        fields = group_fields(self.order, group)
         return "1", min(e.ts for e in inside), {**fields, self.order.on: start, **self.functions(rows)}
 
     def close(self, group: Group, bound: Any) -> list[tuple[Any, Out]]:
@@ -183,9 +183,8 @@ class Aggregate(Box):
         return in_order_of_start(found)
 
 
-def group_value(group: Group, name: str) -> Any:
-    first = min([*group.released, *group.held], key=lambda entry: entry.number)
-    return first.row[name]
+def group_fields(order: Order, group: Group) -> Row:
+    return order.fields([*group.released, *group.held][0].row)
 
 
 def in_order_of_start(found: list[tuple[Any, Out]]) -> list[Out]:

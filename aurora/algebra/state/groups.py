@@ -23,6 +23,7 @@ from aurora.algebra.state.runs import (
     to_lists,
 )
 from aurora.algebra.tuples.arrays import encode, first_places, same_rows
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.sorting import stable_order
 from aurora.algebra.tuples.train import Ints, Mask
@@ -150,7 +151,8 @@ def _number(width: int, sides: Sequence[Side]) -> tuple[list[Ints], list[pa.Arra
     codes = encode(columns)
     firsts = pa.array(first_places(codes))
     numbers = np.split(codes, np.cumsum(counts)[:-1])
-    return numbers, [column.take(firsts) for column in columns]
+    # A key is the same whichever of equal values comes first.
+    return numbers, [normalise(column.take(firsts)) for column in columns]
 
 
 def _load(

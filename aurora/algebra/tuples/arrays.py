@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.packing import pack
 from aurora.algebra.tuples.sorting import lexical_order, stable_order
 from aurora.algebra.tuples.train import Ints, Mask, Values
@@ -35,9 +36,7 @@ def encode(columns: list[pa.Array]) -> Ints:
     if packed is not None:
         codes = _number_values(packed)
     for column in columns[done:]:
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        encoded = column.dictionary_encode(null_encoding="encode")
+        encoded = normalise(column).dictionary_encode(null_encoding="encode")
         code = encoded.indices.to_numpy().astype(np.int64)
         if codes is None:
             codes = code
@@ -97,8 +96,8 @@ def same_rows(one: list[pa.Array], other: list[pa.Array], rows: int) -> Mask:
 
 
 def _float_bits(column: pa.Array) -> Ints:
-    numbers = pc.add(column.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy(zero_copy_only=False)
-    return np.asarray(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
+    numbers = normalise(column.cast(pa.float64())).fill_null(0.0).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers.view(np.int64))
 
 
 def value_order(groups: Ints, values: Values) -> Ints:

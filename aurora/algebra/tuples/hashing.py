@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from aurora.algebra.tuples.floats import normalise
 
 __all__ = ["Hashes", "hash_rows"]
 
@@ -37,8 +38,8 @@ def _hash_column(column: pa.Array) -> Hashes:
     if pa.types.is_decimal128(kind):
         mixed = _hash_decimals(column)
     elif pa.types.is_floating(kind):
-        numbers = pc.add(column.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy(zero_copy_only=False)
-        mixed = _mix(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
+        numbers = normalise(column.cast(pa.float64())).fill_null(0.0).to_numpy(zero_copy_only=False)
+        mixed = _mix(numbers.view(np.uint64))
     else:
         if pa.types.is_date32(kind):
             column = column.cast(pa.int32())

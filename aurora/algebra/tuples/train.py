@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.floats import total_order
 from aurora.algebra.tuples.packing import pack
 from aurora.algebra.tuples.sorting import lexical_order, stable_order
 
@@ -219,7 +220,7 @@ def _flat(column: pa.Array) -> Iterator[pa.Array]:
         yield from (column.value_lengths(), _texts(column))
         return
     if not pa.types.is_struct(column.type):
-        yield column
+        yield total_order(column) if pa.types.is_floating(column.type) else column
         return
     yield pc.is_null(column)
     for inner in column.flatten():

@@ -14,6 +14,7 @@ from aurora.algebra.ordering.admission import admit, with_order_value
 from aurora.algebra.ordering.order import ARRIVAL, Order
 from aurora.algebra.ordering.progress import Progress, keep_progress
 from aurora.algebra.state.turn import Turn
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Train
 from aurora.algebra.windows.reducer import Reducer, WindowFunction
@@ -159,7 +160,8 @@ class Running:
         else:
             number, values = reduce_last(self.reducer, train.rows, groups, group, self.last)
         on = pa.array(number) if self.order.on == ARRIVAL else train.rows.column(self.order.on)
-        columns = [*(train.rows.column(name) for name in self.order.group_by), on, *values]
+        keys = (normalise(train.rows.column(name)) for name in self.order.group_by)
+        columns = [*keys, on, *values]
         rows = pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow())
         return {"1": train.with_rows(rows).arrange()}
 

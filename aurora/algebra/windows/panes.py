@@ -18,6 +18,7 @@ from aurora.algebra.ordering.values import from_values, least, order_codes, to_v
 from aurora.algebra.state.log import Log
 from aurora.algebra.state.turn import Turn
 from aurora.algebra.tuples.arrays import expand, find_starts, number_rows, value_order
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.hashing import hash_rows
 from aurora.algebra.tuples.packing import pack
 from aurora.algebra.tuples.sorting import stable_order
@@ -78,7 +79,7 @@ def _sum_up_slice(box: "Aggregate", train: Train, clock: Progress, turn: Turn) -
         train, value = train.filter(chosen), value[chosen]
     panes = box.windows.panes(value, np.zeros(len(value), value.dtype))
     train, panes, lifted = box.lift_arrivals(train, panes)
-    keys = [train.rows.column(name) for name in box.order.group_by]
+    keys = [normalise(train.rows.column(name)) for name in box.order.group_by]
     return _sum_up(box, _batch(panes, train.arrived, keys, lifted))
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import order_codes, orderable
 from aurora.algebra.tuples.arrays import find_runs
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.train import Ints, Values
 from aurora.algebra.windows.functions.function import Function, fill_nulls, to_floats, to_valid
 from aurora.algebra.windows.functions.scans import smallest_of_ranges, starts_by_row
@@ -81,9 +81,7 @@ class Distinct(Function):
     of: Function
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        column = arguments[0]
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0.0, column.type))
+        column = normalise(arguments[0])
         return [single_lists(fill_nulls(column) if orderable(column.type) else column, to_valid(column))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:

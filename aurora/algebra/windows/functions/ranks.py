@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.ordering.values import order_codes, orderable, to_values
 from aurora.algebra.tuples.arrays import find_runs
+from aurora.algebra.tuples.floats import normalise
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.windows.functions.collections import from_lists, join_lists, single_lists, to_lists
 from aurora.algebra.windows.functions.function import Function, add_runs, to_valid
@@ -24,7 +25,7 @@ class Discrete(Function):
     share: float
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        return [single_lists(_without_sign(arguments[0]), to_valid(arguments[0]))]
+        return [single_lists(normalise(arguments[0]), to_valid(arguments[0]))]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
         return [join_lists(columns[0], starts)]
@@ -64,7 +65,7 @@ class Mode(Function):
     width: ClassVar[int] = 2
 
     def lift(self, arguments: list[pa.Array], rows: int) -> list[pa.Array]:
-        column, valid = _without_sign(arguments[0]), to_valid(arguments[0])
+        column, valid = normalise(arguments[0]), to_valid(arguments[0])
         return [single_lists(column, valid), single_lists(pa.array(np.ones(rows, np.int64)), valid)]
 
     def combine(self, columns: list[pa.Array], starts: Ints) -> list[pa.Array]:
@@ -88,11 +89,6 @@ class Mode(Function):
         order = np.lexsort((_codes(values), -numbers, owner))
         begins = np.cumsum(lengths) - lengths
         return values.take(pa.array(order[np.where(lengths > 0, begins, 0)], mask=lengths == 0))
-
-
-def _without_sign(column: pa.Array) -> pa.Array:
-    """Equal values must be the same, whichever comes first: 0.0 in place of -0.0."""
-    return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column
 
 
 def _codes(values: pa.Array) -> Ints:
