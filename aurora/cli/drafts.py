@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aurora.cli.bindings import read_bindings
+from aurora.cli.networks import AllowedHosts
 from aurora.cli.telling import tell, warn
 from aurora.errors import AuroraError
 
@@ -88,6 +89,7 @@ def show(
         int, typer.Option(help="For a network: how many rows of each input to take.", min=1)
     ] = 1000,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    allow_host: AllowedHosts = None,
 ) -> None:
     """Show the first rows of a file, or of any stream of a network on a sample.
 
@@ -128,7 +130,7 @@ def show(
             if len(streams) > 1:
                 typer.echo(("\n" if number else "") + f"{name}:")
             # Read again for each stream, because showing it adds an output to the network.
-            looks.append(first_rows(read_network(Path(what)), name, bound, sample))
+            looks.append(first_rows(read_network(Path(what)), name, bound, sample, allow_host or []))
             _print(looks[-1].rows, rows, format)
     _tell_missing(looks)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aurora.cli.bindings import read_bindings
+from aurora.cli.networks import AllowedHosts
 from aurora.cli.telling import tell, warn
 from aurora.errors import AuroraError
 
@@ -149,6 +150,7 @@ def attach(
             "tuples, or units of the field by which the point keeps."
         ),
     ] = None,
+    allow_host: AllowedHosts = None,
 ) -> None:
     """Attach a query to a running network: the history of its points first, then live tuples, without a gap.
 
@@ -168,7 +170,14 @@ def attach(
                 f"--sink {slot}=console: a query writes to files; aurora peek shows what passes in this terminal"
             )
     answer = _ask(
-        home, "attach", text=_text(query), path=str(query.absolute()), sinks=sinks, name=name, since=since
+        home,
+        "attach",
+        text=_text(query),
+        path=str(query.absolute()),
+        sinks=sinks,
+        name=name,
+        since=since,
+        allow_hosts=allow_host or [],
     )
     tell(f"attached {answer['name']}; aurora detach {home} {answer['name']} ends it", "attached", **answer)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aurora.network.network import Network
     from aurora.network.wants import Wants
 
-__all__ = ["AllowedFiles", "NetworkFile", "check", "look_into", "run_network", "tell_wants"]
+__all__ = ["AllowedFiles", "AllowedHosts", "NetworkFile", "check", "look_into", "run_network", "tell_wants"]
 
 NetworkFile = Annotated[
     Path,
@@ -29,6 +29,16 @@ AllowedFiles = Annotated[
         metavar="PATH",
         help="A file or folder outside of the folder of the network that may be opened to look at the fields of a "
         "stored set; once for each.",
+    ),
+]
+
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        help="A PostgreSQL server that only the network file names, and to which your user and password may go; once "
+        "for each. A home remembers it.",
     ),
 ]
 
@@ -136,6 +146,7 @@ def run_network(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over instead of continuing an unfinished run.")
     ] = False,
+    allow_host: AllowedHosts = None,
     spark_log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only if a run fails].")
     ] = None,
@@ -192,6 +203,7 @@ def run_network(
         shed=not no_shedding,
         optimise=not no_optimising,
         metrics=metrics,
+        allow_hosts=allow_host or [],
     )
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:

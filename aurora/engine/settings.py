@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aurora.errors import AuroraError
@@ -18,8 +19,9 @@ class Settings:
     is a folder for everything that belongs to the run; you can then talk to the run. `defer` lets outputs wait that,
     by their graphs, lose little by waiting, while others are late. `shed` drops tuples of live inputs under
     overload, if graphs say what that costs. `optimise` lets boxes change places while the network runs, if that costs
-    less. With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus. The first
-    `warm_up` batches of a new run are empty: by their end everything is loaded and compiled, and no tuple has waited.
+    less. `allow_hosts` are servers, HOST or HOST:PORT, to which stored sets may connect that only a network file names.
+    With `metrics`, a port or HOST:PORT, the figures are served there for Prometheus. The first `warm_up` batches of a
+    new run are empty: by their end everything is loaded and compiled, and no tuple has waited.
     """
 
     master: str | None = None
@@ -38,6 +40,7 @@ class Settings:
     optimise: bool = True
     metrics: str | None = None
     warm_up: int = 0
+    allow_hosts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:

@@ -37,7 +37,9 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
 
     def attached(request: dict[str, Any]) -> Any:
         query = parse_query(request["text"], request["path"], running.schemas, request["path"])
-        name = running.attach(query, request["sinks"], request["name"], request["since"])
+        name = running.attach(
+            query, request["sinks"], request["name"], request["since"], request.get("allow_hosts", ())
+        )
         return {"name": name}
 
     def detached(request: dict[str, Any]) -> Any:

@@ -71,7 +71,7 @@ def to_dataframe(
         held.callback(locks.release)
         checkpoint.open(settings.fresh)
         settings = replace(settings, fresh=False)
-        sources = prepare_stored(network, sources, checkpoint.folder / "stored")
+        sources = prepare_stored(network, sources, checkpoint.folder / "stored", hosts=settings.allow_hosts)
         find_places(network, sources)
         tables = read_tables(network, plan, sources)
         streams, _, _ = open_streams(network, plan, tables, sources, {}, checkpoint, settings)

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,24 @@ class Home:
         told = describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
         discarded = totals.discarded | later.discarded
         return add_sums(told, totals, discarded)
+
+    def allow_hosts(self, hosts: Iterable[str], fresh: bool = False) -> None:
+        """Keep the servers that the user has named, beside those of earlier runs unless it is a `fresh` one."""
+        before = self.read_hosts()
+        kept = sorted({*hosts} if fresh else {*before, *hosts})
+        if kept != before:
+            replace_text(self._hosts, json.dumps(kept))
+
+    def read_hosts(self) -> list[str]:
+        """Return the servers, HOST or HOST:PORT, that the user has named for runs of this home."""
+        try:
+            return [str(host) for host in json.loads(self._hosts.read_text())]
+        except FileNotFoundError:
+            return []
+
+    @property
+    def _hosts(self) -> Path:
+        return self.folder / "hosts.json"
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""

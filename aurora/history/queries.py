@@ -3,13 +3,14 @@
 import os
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from aurora.adapt.deferral import ARC
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.paths import Read, Written, check_places
+from aurora.engine.postgres.hosts import check_hosts, hosts_named, hosts_of
 from aurora.engine.settings import Settings
 from aurora.engine.sinks.address import open_sink, sink_path
 from aurora.engine.sources.address import source_paths
@@ -88,12 +89,20 @@ class Queries:
         self._points.remove_readers(self._attached.keys() | self._refused.keys())
 
     def attach(
-        self, query: Network, sinks: Mapping[str, Any], name: str | None, since: str | int | None
+        self,
+        query: Network,
+        sinks: Mapping[str, Any],
+        name: str | None,
+        since: str | int | None,
+        allow_hosts: Iterable[str] = (),
     ) -> str:
         name = name or query.name.replace(" ", "-")
         check_name(name)
         check_query(query.checked(), self.schemas)
         check_sinks(query, sinks, self._reads, self._home)
+        hosts = {*allow_hosts, *hosts_named(sinks)}
+        check_hosts(query, {}, {*hosts, *self._home.read_hosts()})
+        self._home.allow_hosts(hosts | hosts_of(query))
         with self._changing:
             self._check_new(name)
             try:

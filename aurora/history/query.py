@@ -81,7 +81,11 @@ class AttachedQuery:
             rejects=f"csv:{home.query(note.name) / 'rejects.csv'}",
         )
         sources = prepare_stored(
-            network, {**aligned, **tables}, home.query(note.name) / "stored", points=stored
+            network,
+            {**aligned, **tables},
+            home.query(note.name) / "stored",
+            points=stored,
+            hosts=home.read_hosts(),
         )
         self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL, adviser=Optimiser, yields=True)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)

@@ -19,6 +19,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.binding import check_names, find_reads
 from aurora.engine.outages import stop_waiting_at
 from aurora.engine.paths import Read
+from aurora.engine.postgres.hosts import check_hosts, hosts_named, hosts_of
 from aurora.engine.result import Result
 from aurora.engine.settings import Settings
 from aurora.engine.showing import html_table
@@ -82,6 +83,7 @@ def start(
     settings = settings or Settings()
     sinks = {name: Rows() for name in network.outputs} if sinks is None else sinks
     check_names(network, sources, sinks)
+    hosts = {*settings.allow_hosts, *hosts_named(sources), *hosts_named(sinks)}
     with ExitStack() as held:
         served = None
         if settings.metrics is not None:
@@ -90,10 +92,14 @@ def start(
         home = None if settings.home is None else Home.of(settings.home)
         if home is not None:
             home.check_ours()
+            hosts |= set() if settings.fresh else {*home.read_hosts()}
+        check_hosts(network, sources, hosts)
+        if home is not None:
             check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()
             home.checkpoint.mkdir(exist_ok=True)
+            home.allow_hosts(hosts | hosts_of(network), settings.fresh)
         split = None if home is None or not settings.defer else split_network(network, sinks)
         if home is not None and not settings.fresh:
             home.check_parts(split is not None, network.name)
@@ -109,7 +115,7 @@ def start(
             points.register_part(READER, arcs, settings.fresh)
         own = _settings(settings, home)
         folder = home.stored if home is not None else _scratch(network, held)
-        sources = prepare_stored(network, sources, folder, storing, fresh=settings.fresh)
+        sources = prepare_stored(network, sources, folder, storing, fresh=settings.fresh, hosts=hosts)
         reads = find_reads(network, sources)
         if split is not None and home is not None:
             check_sinks(split.later, sinks, reads, home)
@@ -395,19 +401,20 @@ class Running:
         sinks: Mapping[str, Any],
         name: str | None = None,
         since: str | int | None = None,
+        allow_hosts: Collection[str] = (),
     ) -> str:
         """Attaches a query whose inputs are points of this network; returns its name.
 
         It begins with the history of its points, all of it or as much as `since` says (a span, a number of tuples,
         "all", "now"), and continues live. The next run of the same home continues a query whose sinks are all
-        addresses.
+        addresses. `allow_hosts` are servers to which stored sets of the query may connect that only its file names.
         """
         if self._queries is None:
             raise AuroraError("a query needs a network with a home: start it with Settings(home=..)")
         with self._changing:
             if self._closed or self.state == "stopped":
                 raise AuroraError("the run has ended: no query can be attached any more")
-            return self._queries.attach(query, sinks, name, since)
+            return self._queries.attach(query, sinks, name, since, allow_hosts)
 
     def detach(self, name: str) -> None:
         """Stops a query and forgets its progress; what it has written stays."""

@@ -23,6 +23,7 @@ from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
 from aurora.engine.plan.fingerprint import feed_values
 from aurora.engine.postgres.address import is_postgres
+from aurora.engine.postgres.hosts import tell_connection
 from aurora.engine.sources.address import open_whole, source_path
 from aurora.engine.sources.all_rows import read_all_rows
 from aurora.errors import AuroraError
@@ -79,6 +80,7 @@ def store_by_key(
             locks.take(f"the stored set {name}", folder / f".{building.prefix}.lock")
             found = None if fresh and place is None else building.find(made_of)
             if found is None:
+                tell_connection(name, address)
                 found = building.build(made_of)
         return found
     except OSError as fault:

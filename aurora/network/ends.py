@@ -1,6 +1,7 @@
 """The ends of a network in the text form: its inputs, its connection points, its outputs."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
@@ -96,6 +97,9 @@ def add_stored(
         for path in files_opened(check_address(entry["stored"], where), where):
             opening(path, where)
     network.stored(name, entry["stored"], key, schema)
+    made = network.inputs[name]
+    assert made.stored is not None
+    network.inputs[name] = replace(made, stored=replace(made.stored, by_file=True))
 
 
 def add_point(network: Network, name: str, entry: Mapping[str, Any]) -> None:

@@ -54,6 +54,8 @@ class Stored:
 
     address: str
     key: tuple[str, ...] = ()
+    # Whether a network file says so: then a server must be named by the user as well.
+    by_file: bool = field(default=False, compare=False)
 
 
 def make_point(name: str, port: "Port", schema: Schema, given: Mapping[str, Any], where: str) -> Point:

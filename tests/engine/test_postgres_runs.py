@@ -167,6 +167,7 @@ def give(commands: str, server: Server, replaced: dict[str, str] | None = None) 
     for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", commands, re.MULTILINE):
         for was, now in {
             "localhost:5432/shop": f"127.0.0.1:{server.port}/postgres",
+            "--allow-host localhost:5432": f"--allow-host 127.0.0.1:{server.port}",
             **(replaced or {}),
         }.items():
             command = command.replace(was, now)

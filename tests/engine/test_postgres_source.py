@@ -375,7 +375,7 @@ def test_a_stored_set_is_pulled_by_key_and_kept_until_it_is_wanted_fresh(
     network = from_text(STORED.replace("ADDRESS", f"{server.address}/staff"))
 
     def fetched(fresh: bool = False) -> list[dict[str, Any]]:
-        found = prepare_stored(network, {}, tmp_path, fresh=fresh)["people"]
+        found = prepare_stored(network, {}, tmp_path, fresh=fresh, hosts=["127.0.0.1"])["people"]
         rows, places = found.fetch(pa.record_batch({"Sid": pa.array([3, 5], pa.int64())}))
         assert found.place is None and places.tolist() == sorted(places.tolist())
         return list(rows.to_pylist())

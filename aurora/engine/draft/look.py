@@ -1,7 +1,7 @@
 """The first rows of a stream of a network, on the first rows of its sources; without Spark."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
+from aurora.engine.postgres.hosts import check_hosts, hosts_named, tell_connection
 from aurora.engine.sources.address import check_source, open_source, read_table
 from aurora.engine.sources.source import Cursor, Piece, Reject, Source
 from aurora.errors import AuroraError, did_you_mean
@@ -54,9 +55,15 @@ class Shown:
     notices: tuple[str, ...] = ()
 
 
-def first_rows(network: Network, stream: str, sources: Mapping[str, str], sample: int) -> Shown:
-    """What a stream gives where each input has so many rows; a box, a box and its port, an input, or an output."""
+def first_rows(
+    network: Network, stream: str, sources: Mapping[str, str], sample: int, hosts: Collection[str] = ()
+) -> Shown:
+    """What a stream gives where each input has so many rows; a box, a box and its port, an input, or an output.
+
+    `hosts` are servers, HOST or HOST:PORT, to which a stored set may connect that only a network file names.
+    """
     network = network.checked()
+    check_hosts(network, sources, {*hosts, *hosts_named(sources)})
     port = network.outputs[stream].port if stream in network.outputs else None
     known = list(dict.fromkeys([*network.inputs, *network.boxes, *network.outputs]))
     if port is None and stream.partition(".")[0] not in known and stream not in known:
@@ -88,6 +95,8 @@ def _open(
             raise AuroraError(f"input {name} has no source; add --source {name}=csv:PATH")
         if address is None:
             continue
+        if name not in given:
+            tell_connection(name, address)
         check_source(name, address)
         if entry.static:
             tables[name] = read_table(name, address, entry.schema)

@@ -1,9 +1,11 @@
 """The client library of PostgreSQL: loaded when it is needed, its faults in plain words."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from aurora.engine.outages import PAUSE, Unreachable, try_patiently
@@ -21,6 +23,7 @@ __all__ = [
     "psycopg",
     "quote_names",
     "repeat",
+    "user_of",
 ]
 
 Found = TypeVar("Found")
@@ -47,6 +50,8 @@ LASTING = re.compile(r"password|service|SSL|certificate|pg_hba|passfile|GSS", re
 # Classes and codes of faults that are over at some time: connections, resources, shutdowns, conflicts, a standby.
 OUTAGES = ("08", "53", "57P0", "57014", "40", "55P03", "25006")
 HINT = "Is the server running on that host and accepting TCP/IP connections?"
+# The first libpq that can be told which ways to prove who one is are refused.
+REQUIRES = 160000
 PASSWORD = "put user and password into PGUSER and PGPASSWORD, or the password into ~/.pgpass"
 
 
@@ -67,6 +72,7 @@ def psycopg() -> Any:
 def connect(what: str, address: PostgresAddress) -> Any:
     """A connection; `Unreachable` if nobody answers, and a fault where waiting would not help."""
     service = {} if address.service is None else {"service": address.service}
+    protection = _protection(what, address)
     try:
         connection = psycopg().connect(
             host=address.host,
@@ -74,14 +80,70 @@ def connect(what: str, address: PostgresAddress) -> Any:
             dbname=address.database,
             autocommit=True,
             **CONNECTION,
+            **protection,
             **service,
         )
         # Values that are kept as text are written alike in all connections.
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET DateStyle = 'ISO, YMD'")
+        # A backslash in a literal is one.
+        connection.execute("SET standard_conforming_strings = on")
         return connection
     except psycopg().Error as fault:
         raise _refused(what, address, " ".join(str(fault).split())) from None
+
+
+def user_of(address: PostgresAddress) -> str:
+    """Return the user as whom a connection is made."""
+    return _options(address).get("user") or "the server's default user"
+
+
+def _protection(what: str, address: PostgresAddress) -> dict[str, str]:
+    """Return the options without which a server could have the password in clear text; nothing if the user chose.
+
+    Asked for is it by `require_auth` in the environment or the service, or by an encrypted connection to a server that
+    has proved who it is.
+    """
+    options = _options(address)
+    if options.get("require_auth") or options.get("sslmode") in ("verify-ca", "verify-full"):
+        return {}
+    version = psycopg().pq.version()
+    if version < REQUIRES:
+        raise Denied(
+            f"{what}: psycopg uses libpq {version // 10000}, which would send a password in clear text; install one "
+            "with libpq 16 or later (pip install 'psycopg[binary]'), or set PGSSLMODE=verify-full"
+        )
+    return {"require_auth": "!password"}
+
+
+def _options(address: PostgresAddress) -> dict[str, str]:
+    """Return what the client library takes from the environment, and from the service."""
+    found: dict[str, str] = {}
+    for option in psycopg().pq.Conninfo.get_defaults():
+        if option.val is not None:
+            found[option.keyword.decode()] = option.val.decode()
+    return found if address.service is None else {**found, **_read_service(address.service)}
+
+
+def _read_service(name: str) -> dict[str, str]:
+    """Return the options of a service, which the client library reads itself and does not tell."""
+    own = os.environ.get("PGSERVICEFILE") or os.path.expanduser("~/.pg_service.conf")
+    folder = os.environ.get("PGSYSCONFDIR")
+    for path in (own, *([os.path.join(folder, "pg_service.conf")] if folder else [])):
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+        section, found = None, {}
+        for line in map(str.strip, lines):
+            if line.startswith("[") and line.endswith("]"):
+                section = line[1:-1]
+            elif section == name and "=" in line and not line.startswith("#"):
+                key, _, value = line.partition("=")
+                found[key.strip()] = value.strip()
+        if found:
+            return found
+    return {}
 
 
 def connect_patiently(what: str, address: PostgresAddress) -> Any:
@@ -95,6 +157,11 @@ def _refused(what: str, address: PostgresAddress, text: str) -> Exception:
     told = (told if fatal else text.rpartition("failed: ")[2]).removesuffix(HINT).strip()
     if PASSING.search(told) or (not fatal and not LASTING.search(told)):
         return Unreachable(told)
+    if "requested a cleartext password" in told:
+        return Denied(
+            f"{what}: PostgreSQL at {address.server} wants the password in clear text, which is not sent: let it use "
+            "scram-sha-256, or connect with PGSSLMODE=verify-full, or allow it with PGREQUIREAUTH=password"
+        )
     if "does not exist" in told and told.startswith("database"):
         return Denied(
             f"{what}: PostgreSQL at {address.server} has no database {address.database}; create it, or check the name"
@@ -127,6 +194,7 @@ def in_utc(connection: Any) -> Iterator[Any]:
     with connection.transaction():
         connection.execute(
             "SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), "
+            "set_config('standard_conforming_strings', 'on', true), "
             "set_config('extra_float_digits', '1', true), set_config('lock_timeout', '10s', true), "
             "set_config('synchronous_commit', "
             "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
