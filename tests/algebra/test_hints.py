@@ -2,6 +2,7 @@
 
 import re
 
+import pyarrow as pa
 import pytest
 
 from aurora.algebra.expressions.aggregates import AGGREGATES, ALIASES, parse_aggregates
@@ -202,3 +203,40 @@ def test_a_word_boundary_can_be_written() -> None:
 )
 def test_only_a_slip_of_the_keyboard_is_a_misspelling(name: str, known: str, near: bool) -> None:
     assert suggest_spelling(name, [known]) == (f" (did you mean {known}?)" if near else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            r"t RLIKE '^\d+$'",
+            r"the pattern '^\d+$' has \d, which a string of SQL reads as 'd': write \\d, or r'^\d+$'",
+        ),
+        (r"t NOT RLIKE ('\\d\W')", r"has \W, which a string of SQL reads as 'W': write \\W"),
+        (r"t RLIKE '\bfoo'", r"reads as a backspace: for the edge of a word write (^|\\W) or (\\W|$)"),
+        (r"t RLIKE 'a' '\s'", r"the pattern 'a' '\s' has \s, which a string of SQL reads as 's': write \\s"),
+        (r"regexp_like(t, '\S')", r"write \\S"),
+        (r"regexp_extract(t, '(\w+)', 1)", r"write \\w"),
+        (r"regexp_replace(t, '\D', '')", r"write \\D"),
+        (r"split(t, '\.')[0]", r"write \\., or r'\.'"),
+    ],
+)
+def test_backslashes_that_a_string_drops_are_refused_in_patterns(text: str, says: str) -> None:
+    with pytest.raises(AuroraError) as refused:
+        Expression.parse(text, Schema.parse("t string"))
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        (r"t RLIKE '^\\d+$'", ["12"]),
+        (r"t RLIKE r'^\d+$'", ["12"]),
+        (r"t RLIKE '^\u0061\t\\W$'", ["a\t."]),
+        (r"t = '\d\w'", ["dw"]),
+    ],
+)
+def test_backslashes_that_reach_the_pattern(text: str, matches: list[str]) -> None:
+    rows = pa.record_batch({"t": ["12", "a\t.", "dw", ""]})
+    found = Expression.parse(text, Schema.parse("t string")).evaluate(rows)
+    assert rows.column("t").filter(found).to_pylist() == matches

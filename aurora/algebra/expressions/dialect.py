@@ -10,6 +10,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
+from aurora.algebra.expressions.backslashes import WRITTEN, check_backslashes
 from aurora.algebra.expressions.hints import syntax_hint
 from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES
@@ -47,6 +48,13 @@ def parse_trim(parser: Any) -> exp.Expression:
     return cast(exp.Expression, parser.expression(trim))
 
 
+def parse_string(parser: Any, token: Any) -> exp.Expression:
+    """A string that keeps the text as it was written, with its backslashes."""
+    literal: exp.Expression = parser.expression(exp.Literal(this=token.text, is_string=True))
+    literal.meta[WRITTEN] = parser.sql[token.start : token.end + 1]
+    return literal
+
+
 class Language(Spark):
     """Spark's dialect without sqlglot's own reading of functions: `rules` says what a function means."""
 
@@ -68,12 +76,24 @@ class Language(Spark):
             **Spark.Parser.UNARY_PARSERS,
             TokenType.PLUS: lambda parser: parser.expression(Positive(this=parser._parse_unary())),
         }
+        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **Spark.Parser.PRIMARY_PARSERS,
+            TokenType.STRING: parse_string,
+        }
         # Spark has no array[1, 2]: array(1, 2)[0] is an element.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
         }
+
+        def _parse_primary(self) -> Any:
+            """Strings that stand next to each other, with the text as it was written."""
+            first = self._curr
+            node = super()._parse_primary()
+            if isinstance(node, exp.Concat):
+                node.meta[WRITTEN] = self.sql[first.start : self._prev.end + 1]
+            return node
 
         def _parse_paren(self) -> Any:
             """Brackets, marked as written out: the parser puts some around the sides of <=> and IS."""
@@ -133,6 +153,7 @@ def syntax_tree(text: str, kind: Any = exp.Condition) -> exp.Expression:
         if count == MOST_PARTS:
             raise AuroraError(f"{shown(text)} has more than {MOST_PARTS:,} parts: use a table and a join")
         check_precedence(cast(exp.Expression, node))
+        check_backslashes(node)
     return tree
 
 
