@@ -40,10 +40,12 @@ from aurora.engine.spark.session import (
     LIGHT_JAVA,
     NETWORK_POOL,
     SHARED_SLOTS,
+    is_ours,
     java_ended,
     own_session,
     spark_session,
 )
+from aurora.engine.spark.stopping import Stopping
 from aurora.engine.spark.yielding import worker_priority
 from aurora.engine.statistics import BatchReport, Recent, Statistics, sum_up
 from aurora.engine.steering import Steering
@@ -56,6 +58,8 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 
 # Between two looks at a query, in seconds.
 LOOK = 0.05
+# How long a batch under way may take to end in a session of the user's before it is interrupted, in seconds.
+PATIENCE = 5.0
 # How long workers of a cluster may take to come before a run says that it waits for them, in seconds.
 WORKERS_PATIENCE = 15.0
 NO_WORKERS = (
@@ -149,6 +153,7 @@ class SparkRun:
         self._taker = 0
         # Whether a batch came that was left to the next run.
         self._left = False
+        self._stopping = Stopping()
         self._steering = Steering(str(bound.checkpoint.folder), lambda: self.state != "stopped")
         self._query: StreamingQuery | None = None
         if bound.done:
@@ -405,18 +410,19 @@ class SparkRun:
             if self._result is not None or self._stopped.is_set():
                 # If this came back in peace, Spark would count the batch as done, and its rows were lost.
                 self._left = True
-                raise AuroraError("the run was stopped")
+                raise self._stopping.leave(self._query)
             self._taker = threading.get_ident()
             try:
                 self._spark.sparkContext.setLocalProperty(INTERRUPTS, "false")
                 self._commits.take(number, collect_rows(batch.select("lane", "payload")))
             except Interrupted:
                 self._left = True
-                raise
+                raise self._stopping.leave(self._query) from None
             except BaseException as fault:
                 # Through Java it would come back as text, without its kind. What stopping brings about is no cause.
-                if not self._stopped.is_set():
-                    self._cause = self._cause or fault
+                if self._stopped.is_set():
+                    raise self._stopping.leave(self._query) from None
+                self._cause = self._cause or fault
                 raise
             finally:
                 self._taker = 0
@@ -501,7 +507,8 @@ class SparkRun:
             fault = java_fault(error)
         finally:
             with suppress(Py4JError, OSError):
-                self._query.stop()
+                # In a session of the user's, what Spark says of a batch that is interrupted would go to the screen.
+                self._stopping.stop(self._query, 0.0 if is_ours(self._spark) else PATIENCE)
         own = self._cause
         if isinstance(own, AuroraError | BrokenPipeError):
             return own

@@ -25,6 +25,7 @@ from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor, Feed, Piece, Source
 from aurora.engine.spark.callbacks import guard_callbacks
 from aurora.engine.spark.faults import tell_fault
+from aurora.engine.spark.stopping import Stopping
 from aurora.errors import AuroraError
 from aurora.history.frame_fields import choose_fields
 from aurora.history.keeping import remove_old
@@ -43,6 +44,8 @@ READER = reader_name("#network", 0)
 POINT = Point("frame", Port("frame"), Keep(rows=0))
 LOG, TAKEN, BROKEN, SPARK = "log", "taken.json", "broken", "spark"
 FAULTS = (PySparkException, Py4JError, OSError)
+# How long a micro-batch under way may take to end before it is interrupted, in seconds.
+PATIENCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +141,14 @@ class FrameFeed:
         self._query: StreamingQuery | None = None
         self._watching: threading.Thread | None = None
         self._stopped = threading.Event()
+        self._stopping = Stopping()
 
     def connect(self) -> None:
         self._open()
         ended = Published.read(self._sink.folder).ended
         if not self._streaming and not ended:
             with self._told():
-                self._take(self._frame, 0)
+                self._write(self._frame, 0)
             self._end()
         elif self._streaming and (self._follow or not ended):
             self._set_ended(False)
@@ -164,7 +168,7 @@ class FrameFeed:
         self._stopped.set()
         if self._query is not None:
             with suppress(*FAULTS):
-                self._query.stop()
+                self._stopping.stop(self._query, PATIENCE)
 
     def _open(self) -> None:
         """Goes on behind the last micro-batch that is noted."""
@@ -193,11 +197,20 @@ class FrameFeed:
         return (writer if self._follow else writer.trigger(availableNow=True)).start()
 
     def _take(self, rows: DataFrame, batch: int) -> None:
-        if batch <= self._batch or self._stopped.is_set():
-            if self._stopped.is_set():
-                # If this came back in peace, Spark would count the batch as done.
-                raise AuroraError("the source was stopped")
+        if self._stopped.is_set():
+            # If this came back in peace, Spark would count the batch as done.
+            raise self._stopping.leave(self._query)
+        if batch <= self._batch:
             return
+        try:
+            self._write(rows, batch)
+        except FAULTS:
+            if not self._stopped.is_set():
+                raise
+            raise self._stopping.leave(self._query) from None
+
+    def _write(self, rows: DataFrame, batch: int) -> None:
+        """Write a micro-batch into the log, and note it."""
         stage = _stager(self._sink, str(self._schema), time.time_ns() // 1_000_000)
         staged = rows.mapInArrow(stage, "partition int, number int, note string").collect()
         parts = [json.loads(part.note) for part in sorted(staged, key=lambda part: part[:2])]

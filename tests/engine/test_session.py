@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tests.engine.without_spark import base
 OWN_SESSION = """
 import json, sys
 from pyspark.sql import SparkSession
-from aurora import AuroraError, Frame, Memory, Network, Settings, run, to_dataframe
+from aurora import AuroraError, Frame, Memory, Network, Settings, run, start, to_dataframe
 from aurora.engine.spark.java import spark_home
 from aurora.engine.spark.session import keep_log, spark_session
 
@@ -76,8 +77,21 @@ hours = sums.selectExpr("n", "hour(timestamp_seconds(0)) AS h").writeStream.fore
     lambda rows, number: found.extend((row.n, row.h) for row in rows.collect())
 )
 hours.trigger(availableNow=True).start().awaitTermination()
+# Left before the first batch, and while batches come.
+stream = spark.readStream.format("rate").option("rowsPerSecond", 100).load().selectExpr(
+    "CAST(value AS int) AS g", "CAST(value AS int) AS t"
+)
+for batches in (0, 1):
+    settings = Settings(partitions=1, follow=True)
+    with start(net, {"rows": Frame(stream)}, {"sums": lambda batch: None}, settings) as going:
+        for _, report in zip(range(batches), (each for each in going.batches() if sum(each.taken.values()))):
+            pass
+        print("LEAVING", file=sys.stderr, flush=True)
+    print("LEFT", file=sys.stderr, flush=True)
 print(json.dumps([before, look(), found, fault, broken, keep_log()]))
 """
+# What a fault that nobody has to hear of leaves behind.
+TRACE = re.compile(r" ERROR |Exception|Error\b|Traceback|^\s+at |^  File ")
 
 
 def test_the_users_session_is_left_alone() -> None:
@@ -100,6 +114,9 @@ def test_the_users_session_is_left_alone() -> None:
     )
     # There is no log of this package's to look into.
     assert broken.startswith("sink sums: ValueError: no more") and log is None
+    for leaving in done.stderr.split("LEAVING\n")[1:]:
+        told = [line for line in leaving.partition("LEFT\n")[0].splitlines() if TRACE.search(line)]
+        assert told == [], leaving[:4000]
 
 
 def test_a_session_of_this_package_keeps_its_settings_too(spark: SparkSession) -> None:

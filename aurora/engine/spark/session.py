@@ -29,6 +29,7 @@ __all__ = [
     "QUERY_POOL",
     "SHARED_SLOTS",
     "clone_session",
+    "is_ours",
     "java_ended",
     "keep_log",
     "log_path",
@@ -141,6 +142,11 @@ def clone_session(of: SparkSession, partitions: int) -> SparkSession:
         clone.conf.set(key, SESSION[key])
     clone.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return clone
+
+
+def is_ours(session: SparkSession) -> bool:
+    """Whether the Spark of a session was started here, with a log of its own."""
+    return _started is not None and _started.sparkContext is session.sparkContext
 
 
 def java_ended(patience: float = 0.0) -> bool:
