@@ -191,6 +191,11 @@ def check_names(network: Network, sources: Mapping[str, Any], sinks: Mapping[str
 
 
 def _check_names(what: str, given: Mapping[str, Any], known: list[str], of: str) -> None:
+    if not isinstance(given, Mapping):
+        name = known[0] if known else "name"
+        raise AuroraError(
+            f"the {what}s are a mapping of names, such as {{'{name}': 'csv:PATH'}}, found a {type(given).__name__}"
+        )
     for name in given:
         if name not in known:
             raise AuroraError(

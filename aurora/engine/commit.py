@@ -1,9 +1,7 @@
 """What leaves a batch: sorted into the sinks, and noted as done in one step, so that nothing comes twice."""
 
 import json
-import os
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ import pyarrow as pa
 from aurora.algebra.tuples.train import LAST, Train
 from aurora.engine.controls import Controls
 from aurora.engine.durable import cannot_write
+from aurora.engine.fault_places import tell_with_place
 from aurora.engine.plan.plan import Plan
 from aurora.engine.sinks.rejects import REJECTS_SINK, rejects_train
 from aurora.engine.sinks.sink import (
@@ -227,7 +226,4 @@ def _told(name: str, sink: Sink) -> Iterator[None]:
             raise
         raise cannot_write(sink.place, fault) from None
     except Exception as fault:
-        place = traceback.extract_tb(fault.__traceback__)[-1]
-        where = f"{os.path.basename(place.filename)}, line {place.lineno}"
-        told = " ".join(str(fault).split())
-        raise AuroraError(f"sink {name}: {type(fault).__name__}: {told} ({where})") from fault
+        raise AuroraError(f"sink {name}: {tell_with_place(fault)}") from fault

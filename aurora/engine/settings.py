@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from aurora.errors import AuroraError
 
@@ -43,10 +44,35 @@ class Settings:
     allow_hosts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.batch_seconds is not None and not 0 < self.batch_seconds < 1e6:
-            raise AuroraError(f"batch_seconds must be above 0, found {self.batch_seconds:g}")
+        for name in ("follow", "fresh", "fuse", "defer", "shed", "optimise"):
+            self._check(name, isinstance(getattr(self, name), bool), "True or False")
+        for name in ("master", "metrics"):
+            self._check(name, isinstance(getattr(self, name), str | None), "a text or None")
+        for name in ("checkpoint", "rejects", "log", "home"):
+            self._check(name, isinstance(getattr(self, name), str | os.PathLike | None), "a path or None")
+        self._check("batch", _is_whole(self.batch, 1), "a whole number of rows, 1 or more")
+        self._check("warm_up", _is_whole(self.warm_up, 0), "a whole number of batches, 0 or more")
+        partitions = self.partitions is None or _is_whole(self.partitions, 1)
+        self._check("partitions", partitions, "a whole number, 1 or more, or None")
+        seconds = self.batch_seconds is None or (
+            _is_number(self.batch_seconds) and 0 < self.batch_seconds < 1e6
+        )
+        self._check("batch_seconds", seconds, "a number of seconds above 0 and below 1,000,000, or None")
         if self.home is not None and self.checkpoint is not None:
             raise AuroraError("a home contains its own checkpoint: give a home or a checkpoint, not both")
+
+    def _check(self, name: str, fits: bool, what: str) -> None:
+        if not fits:
+            raise AuroraError(f"Settings: {name} is {what}, found {getattr(self, name)!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object, least: int) -> bool:
+    """Whether a value, of Python's or NumPy's, is a whole number that is not too small."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def cores_of(master: str | None) -> int:

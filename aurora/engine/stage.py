@@ -1,8 +1,6 @@
 """One stage at work: trains in, boxes one after the other, trains out. Knows nothing of Spark."""
 
-import os
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
 from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
+from aurora.engine.fault_places import tell_with_place
 from aurora.engine.plan.buckets import split
 from aurora.engine.plan.plan import Entry, Plan
 from aurora.errors import AuroraError
@@ -224,10 +223,7 @@ def _call_box(box: Box, name: str, inputs: tuple[Train, ...], turn: Turn) -> dic
     except AuroraError as fault:
         raise AuroraError(f"box {_at_work(name, turn)}: {fault}") from fault
     except Exception as fault:
-        place = traceback.extract_tb(fault.__traceback__)[-1]
-        where = f"{os.path.basename(place.filename)}, line {place.lineno}"
-        told = " ".join(str(fault).split())
-        raise AuroraError(f"box {_at_work(name, turn)}: {type(fault).__name__}: {told} ({where})") from fault
+        raise AuroraError(f"box {_at_work(name, turn)}: {tell_with_place(fault)}") from fault
 
 
 def _at_work(name: str, turn: Turn) -> str:

@@ -48,7 +48,7 @@ __all__ = ["Running", "run", "start"]
 
 def run(
     network: Network,
-    sources: Mapping[str, Any],
+    sources: Mapping[str, Any] | None = None,
     sinks: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
@@ -68,7 +68,7 @@ def run(
 
 def start(
     network: Network,
-    sources: Mapping[str, Any],
+    sources: Mapping[str, Any] | None = None,
     sinks: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     watch: Callable[[BatchReport], None] | None = None,
@@ -80,7 +80,14 @@ def start(
 
     `storing` is called with the name of a stored set and the number of its rows that are stored by key so far.
     """
+    if not isinstance(network, Network):
+        raise AuroraError(
+            f"a run is of a Network, found a {type(network).__name__}; read_network(PATH) reads one"
+        )
+    if not isinstance(settings, Settings | None):
+        raise AuroraError(f"settings are Settings(..), found a {type(settings).__name__}")
     settings = settings or Settings()
+    sources = {} if sources is None else sources
     sinks = {name: Rows() for name in network.outputs} if sinks is None else sinks
     check_names(network, sources, sinks)
     hosts = {*settings.allow_hosts, *hosts_named(sources), *hosts_named(sinks)}

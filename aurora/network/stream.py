@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from aurora.algebra.tuples.schema import Schema
+from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
     from aurora.network.network import Network
@@ -101,10 +102,10 @@ class Stream:
 
     def top(
         self,
-        choice: Mapping[str, Any],
+        choice: Mapping[str, Any] | None = None,
         *,
-        order: Mapping[str, Any],
-        size: Any,
+        order: Mapping[str, Any] | None = None,
+        size: Any = None,
         name: str | None = None,
         **options: Any,
     ) -> "Stream":
@@ -112,6 +113,11 @@ class Stream:
 
         Options: advance, timeout, align.
         """
+        if not isinstance(choice, Mapping) or order is None or size is None:
+            raise AuroraError(
+                f"box {name or 'top'}: write top({{'k': 3, 'by': 'Price DESC'}}, order={{'on': 'Time'}}, size='1m'): "
+                "k and by are in one mapping, and order and size are beside it"
+            )
         spec = {"top": dict(choice), "from": self.port.reference, "order": dict(order), "size": size}
         return self.network.add(name, {**spec, **options})
 

@@ -1,6 +1,8 @@
 """What goes wrong inside a box is told with the name of the box."""
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +80,26 @@ def test_fault_of_a_window_function() -> None:
     )
     net.output("o", stream.aggregate(wrong, order={"on": "A"}, size=1, name="own"))
     assert fault_of(net).startswith("box own: KeyError: 'first' (test_kernel_faults.py, line ")
+
+
+def inside_arrow(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    pa.array([1]).cast(pa.list_(pa.int64()))
+    return {}
+
+
+def inside_a_library(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
+    json.loads("[")
+    return {}
+
+
+@pytest.mark.parametrize("kernel", [inside_arrow, inside_a_library])
+def test_a_fault_inside_a_library_names_the_line_of_the_user(kernel: Any) -> None:
+    net = Network("n")
+    net.output(
+        "o", net.user(kernel, inputs={"a": net.input("a", "A int")}, outputs={"o": "B int"}, name="own")
+    )
+    line = kernel.__code__.co_firstlineno + 1
+    assert fault_of(net).endswith(f" (test_kernel_faults.py, line {line})")
 
 
 def fault_of(net: Network) -> str:

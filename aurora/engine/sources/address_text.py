@@ -3,7 +3,9 @@
 import os
 import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from aurora.engine.address_options import without_secrets
 from aurora.engine.sources.text.csv_records import UTF_8
@@ -109,6 +111,9 @@ class Address:
 
 
 def read_address(name: str, address: object) -> Address:
+    """Return the parts of an address; raise a fault if it is none."""
+    if not isinstance(address, str | os.PathLike):
+        _refuse_object(name, address)
     kind, colon, place = str(address).partition(":")
     if not colon or kind not in KINDS or not place:
         near = did_you_mean(kind, (*KINDS, "kafka", "mqtt", "postgres")) if colon else ""
@@ -128,6 +133,19 @@ def read_address(name: str, address: object) -> Address:
             hint = did_you_mean(option, KINDS[kind])
             raise AuroraError(f"source {name}: there is no option {option}{hint}; {has}")
     return Address(name, kind, _standard_input(found[1]), options)
+
+
+def _refuse_object(name: str, given: object) -> NoReturn:
+    """Raise a fault that says how rows in memory become a source."""
+    kind = type(given)
+    if kind.__module__.startswith("pyspark.sql"):
+        fix = "write Frame(df) for a DataFrame of Spark"
+    elif isinstance(given, Mapping) or hasattr(given, "read") or given is None:
+        fix = "write an address such as csv:PATH, or Memory.of(rows) for rows in memory"
+    else:
+        fix = "write Memory.of(rows) for a list of dicts, a DataFrame of pandas or Polars, or a Table of pyarrow"
+    article = "an" if kind.__name__[0] in "aeiouAEIOU" else "a"
+    raise AuroraError(f"source {name}: {article} {kind.__name__} is not an address; {fix}")
 
 
 def _standard_input(place: str) -> str:

@@ -1,24 +1,18 @@
 """Sends the functions of the user to the workers by value: their modules lie beside the network, not everywhere."""
 
 import os
-import site
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
 
+from aurora.engine.fault_places import is_installed
 from aurora.engine.sources.paced import Wrapping
 from aurora.network.kernels import Made
 from aurora.network.network import Network
 
 __all__ = ["ship_functions"]
-
-# The folder of this package.
-OWN = str(Path(__file__).resolve().parents[2])
 
 
 def ship_functions(network: Network, bound: Iterable[object] = ()) -> None:
@@ -29,7 +23,7 @@ def ship_functions(network: Network, bound: Iterable[object] = ()) -> None:
     folders = set()
     for function in [*_functions(network), *map(_kind, bound)]:
         file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
-        if file is not None and not _installed(file):
+        if file is not None and not is_installed(file):
             folders.add(os.path.dirname(os.path.abspath(file)))
     # Without any, thousands of modules need no look.
     for name, module in list(sys.modules.items()) if folders else ():
@@ -49,14 +43,3 @@ def _kind(bound: object) -> type:
     while isinstance(bound, Wrapping):
         bound = bound.address
     return type(bound)
-
-
-def _installed(file: str) -> bool:
-    """Whether every worker finds the module by its name: Python's own, installed packages, and this one."""
-    return any(os.path.abspath(file).startswith(path + os.sep) for path in _installed_in())
-
-
-@cache
-def _installed_in() -> tuple[str, ...]:
-    known = (sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
-    return tuple(map(os.path.abspath, (*known, *site.getsitepackages(), OWN)))
