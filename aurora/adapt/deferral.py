@@ -109,7 +109,7 @@ def _later_part(network: Network, waiting: list[Box], outputs: list[Output]) -> 
 
     None if no order of these inputs gives what the whole network gives.
     """
-    later = Network(f"{network.name} later")
+    later = Network(f"{network.name} later", latency_from=network.latency_from)
     later.path = network.path
     own = {box.name for box in waiting}
     for box in waiting:
@@ -128,7 +128,7 @@ def _later_part(network: Network, waiting: list[Box], outputs: list[Output]) -> 
     ordered = _find_order(later)
     if ordered is None:
         return None
-    rebuilt = Network(later.name)
+    rebuilt = Network(later.name, latency_from=network.latency_from)
     rebuilt.inputs = {name: later.inputs[name] for name in ordered}
     rebuilt.path, rebuilt.outputs = network.path, later.outputs
     for box in later.boxes.values():

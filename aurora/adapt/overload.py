@@ -55,7 +55,7 @@ def find_delays(report: BatchReport, graphs: Mapping[str, Graph]) -> dict[str, f
 def find_late(report: BatchReport, graphs: Mapping[str, Graph]) -> float:
     """How much of the good zone of its output the slowest rows have used up, where that is most; 1 for all of it.
 
-    A row of a window is as old as its oldest tuple, and so says nothing of the zones of other outputs.
+    Each output is held to its own zone: latencies that count from the oldest tuple of a window say nothing of others.
     """
     # Where no output has a good zone that ends, the network as a whole has one.
     ending = {name: graph for name, graph in graphs.items() if not math.isinf(graph.good_until)}

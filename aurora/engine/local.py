@@ -122,7 +122,7 @@ class LocalRun:
                 for piece in sources[name].pieces(places[name], reached[name], pieces)
             ]
             trains = [(name, train) for name, (train, _) in portions]
-            self.feed(trains, Moment(now, self._number, end))
+            self.feed(trains, Moment(now, self._number, end, now))
             self.rejects += [(name, bad) for name, (_, rejects) in portions for bad in rejects]
             self.notices += notices({name: at for name, at in reached.items() if at is not places[name]})
             most = max(reached[name]["row"] - places[name]["row"] for name in reached)

@@ -12,12 +12,14 @@ from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
+from aurora.engine.dating import date_rows
 from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
 from aurora.engine.fault_places import tell_with_place
 from aurora.engine.plan.buckets import split
 from aurora.engine.plan.plan import Entry, Plan
 from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
+from aurora.network.qos import CAUSE
 
 __all__ = ["BoxCounts", "check_buckets", "departures", "run_stage"]
 
@@ -75,6 +77,7 @@ def run_stage(
         here[port] = _shed(plan, port, here[port], str(port), dropping, counts)
     relations = state.within(RELATIONS)
     reached = Reached(plan, number, here, state)
+    dated = plan.latency_from == CAUSE
     for box, wires, clocks in zip(stage.boxes, stage.wiring, stage.clocks, strict=True):
         streams = [port for port in box.inputs if port in plan.schemas]
         known = reached.find_clocks(box, clocks)
@@ -110,6 +113,9 @@ def run_stage(
         counts |= _count_parts(box.name, turn)
         for output, train in outputs.items():
             made = Port(box.name, output)
+            if dated and box.operator.partition is not None:
+                timeouts = box.operator.traits.timeout is not None
+                train = date_rows(train, (*inputs, *reached.steps), moment, timeouts)
             here[made] = _shed(plan, made, train, str(made), dropping, counts) if dropping else train
     if any(box.operator.traits.relations for box in stage.boxes):
         counts[f"relations of stage {number}"] = BoxCounts(state=state.bytes(RELATIONS))
@@ -145,6 +151,8 @@ class Reached:
         self._state = state.within(CLOCKS)
         self._entries: dict[Entry, Progress] = {}
         self._fields: dict[Port, dict[str, Progress]] = {}
+        # The steps of all clocks that this stage goes by, each with the time of the arrival that made it.
+        self.steps = [train for entry, train in here.items() if isinstance(entry, Entry) and entry.clock]
         for entry in plan.stages[number].passing:
             assert entry.clock is not None
             self._fields.setdefault(entry.port, {})[entry.clock] = self._find(entry)
@@ -187,10 +195,14 @@ class Reached:
                 continue
             known = self._fields.get(entry.port, {}).get(entry.clock)
             if known is None and entry.port in made:
-                found[entry] = find_rises(made[entry.port], entry.clock).to_train()
+                found[entry] = self._date(find_rises(made[entry.port], entry.clock), made[entry.port])
             elif known is not None and primary:
-                found[entry] = known.to_train()
+                found[entry] = self._date(known, *self.steps)
         return found
+
+    def _date(self, progress: Progress, *causes: Train) -> Train:
+        """Return the steps of a clock with their times."""
+        return date_rows(progress.to_train(), causes, Moment())
 
 
 def _in_one_bucket(plan: Plan, box: Box) -> bool:

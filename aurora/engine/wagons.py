@@ -117,7 +117,7 @@ class Job:
 
     def moments(self, stage: int, moment: Moment, controls: Controls | None = None) -> Iterator[Wagon]:
         """The moment and its controls for each bucket of a stage; behind the last stage, once, for the sinks."""
-        told = {"now": moment.now, "before": moment.before, "end": moment.end}
+        told = {"now": moment.now, "before": moment.before, "end": moment.end, "wall": moment.wall}
         payload = _json({**told, "controls": (controls or Controls()).to_json()})
         if stage >= len(self.plan.stages):
             yield Wagon(0, SINKS, Lane.MOMENT, payload)

@@ -22,7 +22,7 @@ from aurora.network.boxes import (
 )
 from aurora.network.checks import Check, read_checks
 from aurora.network.points import Point, Stored, check_key, check_name, find_schema, make_point
-from aurora.network.qos import Qos, read_qos
+from aurora.network.qos import CAUSE, Qos, read_latency_from, read_qos
 from aurora.network.relations import check_relations
 from aurora.network.stored import check_address, read_stored_schema
 from aurora.network.stream import Port, Stream
@@ -77,6 +77,8 @@ class Network:
     """Built by `input`, `table`, `stored`, the methods of streams, `user`, `point` and `output`.
 
     With `replace`, a definition replaces an earlier one of the same name, and the boxes after it are checked again.
+    The latency of a row counts from the arrival that caused it, or with `latency_from="oldest"` from the oldest tuple
+    that the row is made of.
 
     >>> net = Network("border watch")
     >>> reports = net.input("reports", "Sid int, Time int, Pos int")
@@ -87,8 +89,10 @@ class Network:
     'Time int, cnt bigint'
     """
 
-    def __init__(self, name: str, *, replace: bool = False) -> None:
+    def __init__(self, name: str, *, replace: bool = False, latency_from: str = CAUSE) -> None:
         self.name = name
+        # What the latency of a row counts from.
+        self.latency_from = read_latency_from(latency_from, f"network {name}")
         # Whether a definition takes the place of an earlier one of the same name, as in a notebook.
         self.replace = replace
         self._made: set[str] = set()
@@ -489,7 +493,7 @@ class Network:
         return isinstance(other, Network) and self._parts() == other._parts()
 
     def _parts(self) -> tuple[object, ...]:
-        return self.name, self.inputs, self.boxes, self.outputs, self.points
+        return self.name, self.latency_from, self.inputs, self.boxes, self.outputs, self.points
 
     __hash__ = None  # type: ignore[assignment]
 

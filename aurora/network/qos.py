@@ -16,7 +16,17 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["Graph", "Qos", "ValueGraph", "describe_qos", "find_zone", "read_qos"]
+__all__ = [
+    "CAUSE",
+    "OLDEST",
+    "Graph",
+    "Qos",
+    "ValueGraph",
+    "describe_qos",
+    "find_zone",
+    "read_latency_from",
+    "read_qos",
+]
 
 FORMS = {
     "latency": "[[0, 1], [2, 1], [10, 0]]",
@@ -25,6 +35,9 @@ FORMS = {
 }
 # The same of a graph alone.
 GRAPHS = {**FORMS, "value": "[[0, 1], [40, 0.1]]"}
+
+# What the latency of a row counts from: the arrival that caused it, or the oldest of the tuples that it is made of.
+CAUSE, OLDEST = LATENCY_FROM = ("cause", "oldest")
 
 # So much of a wrong value is shown.
 SHOWN = 80
@@ -91,6 +104,16 @@ class Qos:
         if self.latency is not None and len(seconds):
             worth *= float(np.average(self.latency.utilities(seconds), weights=weights))
         return worth
+
+
+def read_latency_from(given: Any, where: str) -> str:
+    """Return what latencies count from, checked."""
+    if given not in LATENCY_FROM:
+        raise AuroraError(
+            f"{where}: latency_from is cause (the arrival that caused a row) or oldest (the oldest tuple that the row "
+            f"is made of), found '{_short(given)}'"
+        )
+    return str(given)
 
 
 def find_zone(outputs: Iterable[Qos | None]) -> float:

@@ -24,7 +24,7 @@ def replace_input(network: Network, entry: Input) -> None:
 
 def _adopt(network: Network, inputs: Mapping[str, Input], specs: Mapping[str, Any], what: str) -> None:
     """Builds the whole anew, and takes it over if nothing is wrong with it."""
-    fresh = Network(network.name)
+    fresh = Network(network.name, latency_from=network.latency_from)
     fresh.inputs = dict(inputs)
     try:
         add_boxes(fresh, specs)

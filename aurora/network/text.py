@@ -26,6 +26,7 @@ from aurora.network.kernels import import_function, place_of
 from aurora.network.modules import modules_beside
 from aurora.network.network import Network, check_dots
 from aurora.network.plain_yaml import dump_yaml, load_yaml
+from aurora.network.qos import CAUSE, read_latency_from
 from aurora.network.rooted import describe_box, from_the_top
 from aurora.network.wants import Opening, Wants, files_below, find_wants
 
@@ -40,7 +41,7 @@ __all__ = [
     "write_network",
 ]
 
-KEYS = ("network", "inputs", "boxes", "points", "outputs")
+KEYS = ("network", "inputs", "boxes", "points", "outputs", "latency_from")
 PARTS = "network, inputs, boxes, points and outputs"
 # A fault that shows what it found is cut here.
 LONGEST = 600
@@ -142,8 +143,11 @@ def _network(
         raise AuroraError(f"{source}: a network is a mapping with {PARTS}")
     for key in content:
         if key not in KEYS:
-            raise AuroraError(f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; the keys are {PARTS}")
-    network = Network(str(content.get("network", Path(source).stem)))
+            raise AuroraError(
+                f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; the keys are {', '.join(KEYS)}"
+            )
+    latency_from = read_latency_from(content.get("latency_from", CAUSE), source)
+    network = Network(str(content.get("network", Path(source).stem)), latency_from=latency_from)
     stored, kept = sort_points(_entries(content, "points", source))
     for name, entry in stored:
         add_stored(network, name, entry, opening)
@@ -257,6 +261,8 @@ def to_text(network: Network) -> str:
         "points": points,
         "outputs": outputs,
     }
+    if network.latency_from != CAUSE:
+        content["latency_from"] = network.latency_from
     return dump_yaml({key: entry for key, entry in content.items() if key != "points" or entry})
 
 

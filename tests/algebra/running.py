@@ -8,13 +8,17 @@ import pyarrow as pa
 
 from aurora import Network
 from aurora.algebra.state.turn import Moment
+from aurora.algebra.tuples.train import LAST, Train
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
 from aurora.engine.plan.tables import Table
-from tests.algebra.harness import Arrival, trains
+from tests.algebra.harness import Arrival, arrived, trains
 from tests.spec.squal import field_key
 
-__all__ = ["HeldRows", "run_network"]
+__all__ = ["ENDED", "HeldRows", "find_times", "run_network"]
+
+# When the batch that finds the end of the input began.
+ENDED = 10**6
 
 
 @dataclass(frozen=True)
@@ -72,5 +76,10 @@ def run_network(
             later.outputs, later.counts = run.outputs, run.counts
             run = later
         batch = zip(names, trains(arrivals, schemas, start, start + cut), strict=True)
-        run.feed(batch, Moment(start if ticks else 0, 2 * start, end=ends and start == starts[-1]))
+        run.feed(batch, Moment(start if ticks else 0, 2 * start, ends and start == starts[-1], ENDED))
     return run
+
+
+def find_times(train: Train) -> list[int]:
+    """Return when the causes of these rows came. What a clock brings forth stands just before its cause."""
+    return [ENDED if key == LAST else int(arrived(key // 2)) for key in train.keys[0].tolist()]

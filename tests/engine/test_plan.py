@@ -13,7 +13,7 @@ from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_te
 from aurora.engine.plan.buckets import labels
 from aurora.engine.plan.plan import plan_network
 from aurora.linear_road.fused.queries import fused_linear_road
-from tests.algebra.running import run_network
+from tests.algebra.running import find_times, run_network
 from tests.thoroughness import examples
 
 FIELDS = "g int, h int, T int, v bigint"
@@ -322,3 +322,7 @@ def test_random_networks_do_not_depend_on_cuts_buckets_and_fusing(
     assert {name: found.rows(name) for name in network.outputs} == {
         name: whole.rows(name) for name in network.outputs
     }
+    for train in (train for trains in found.outputs.values() for train in trains):
+        assert train.arrived.tolist() == find_times(train), (
+            "each row has the time of the arrival that caused it"
+        )

@@ -14,11 +14,15 @@ __all__ = ["Moment", "PartDone", "Turn"]
 
 @dataclass(frozen=True)
 class Moment:
-    """The local time of a box (milliseconds), the arrival number before the first tuple, and whether the input ends."""
+    """The local time of a box (milliseconds), the arrival number before the first tuple, and whether the input ends.
+
+    `wall` is when the batch began, in milliseconds since 1970, as arrival times are.
+    """
 
     now: int = 0
     before: int = -1
     end: bool = False
+    wall: int = 0
 
 
 @dataclass

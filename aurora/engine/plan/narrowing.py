@@ -20,7 +20,7 @@ def insert_projections(network: Network) -> Network:
     ends += [point.port for point in network.points.values()]
     needs = find_needs(network, ends, alike=False)
     wanted = _wanted(network, needs)
-    smaller = Network(network.name)
+    smaller = Network(network.name, latency_from=network.latency_from)
     smaller.inputs.update(network.inputs)
     narrow: dict[Port, Port] = {}
     for box in network.boxes.values():

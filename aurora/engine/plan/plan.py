@@ -16,6 +16,7 @@ from aurora.engine.plan.tables import Table, rows_for
 from aurora.errors import AuroraError
 from aurora.network.checks import Check
 from aurora.network.network import Box, Network, Port
+from aurora.network.qos import CAUSE
 
 __all__ = ["Entry", "Plan", "Spread", "Stage", "plan_network"]
 
@@ -73,6 +74,8 @@ class Plan:
     first: dict[str, str] = field(default_factory=dict)
     # What the tuples of an input must satisfy, for those inputs that have checks.
     checks: dict[str, tuple[Check, ...]] = field(default_factory=dict)
+    # What the time of a row counts from: the arrival that caused it, or the oldest of the tuples that it is made of.
+    latency_from: str = CAUSE
 
     def is_merge(self, box: Box) -> bool:
         """Whether it is the second step of a box, which puts together what the first found in every bucket."""
@@ -469,4 +472,5 @@ def _finished(network: Network, placing: _Placing, wanted: dict[str, Port]) -> P
         },
         {},
         {name: entry.checks for name, entry in network.inputs.items() if entry.checks},
+        network.latency_from,
     )

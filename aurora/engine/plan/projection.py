@@ -19,7 +19,7 @@ def project_inputs(network: Network, outputs: Iterable[str]) -> Network:
     wanted = {name: output for name, output in network.outputs.items() if name in chosen}
     ends = [output.port for output in wanted.values()]
     needs = find_needs(network, [*ends, *(point.port for point in network.points.values())])
-    smaller = Network(network.name)
+    smaller = Network(network.name, latency_from=network.latency_from)
     for name, entry in network.inputs.items():
         wants = needs.get(Port(name), {})
         if entry.checks:

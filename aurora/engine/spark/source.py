@@ -316,7 +316,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from aurora.engine.sources.source import EmptyPiece
 
         admission = self._enter(start)
-        moment = Moment(end["now"], start["number"], end["end"])
+        moment = Moment(end["now"], start["number"], end["end"], end["wall"])
         controls = Controls.from_json(end["controls"])
         tasks = [
             Task(
