@@ -18,6 +18,7 @@ from aurora.linear_road.validate import validate
 from tests.engine import test_faults
 from tests.engine.networks import written
 from tests.engine.processes import PATIENCE, answers, aurora, children, committed, free_port, kill, wait_for
+from tests.engine.rpc import REFUSED, ask_spark, listening
 from tests.engine.test_faults import data, undisturbed
 from tests.history.test_killed import COUNT, Command
 from tests.linear_road import test_run
@@ -164,6 +165,16 @@ def configured(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setenv("SPARK_CONF_DIR", str(cluster.folder / "conf"))
     cluster.make_whole()
     return cluster
+
+
+def test_nobody_is_heard_without_the_secret_of_the_page(cluster: Cluster) -> None:
+    """Neither by the master nor by its workers; and nobody else can read the secret."""
+    workers = [pid for pid in children(cluster.shell.pid) if ".Worker" in named(pid)]
+    wait_for(cluster.shell, lambda: all(map(listening, workers)))
+    assert len(workers) == 2
+    for ports in ([cluster.port], *map(listening, workers)):
+        assert any(REFUSED in ask_spark("127.0.0.1", port) for port in ports)
+    assert (cluster.folder / "conf" / "spark-defaults.conf").stat().st_mode & 0o077 == 0
 
 
 def test_a_network_and_its_queries_lose_a_worker(configured: Cluster, tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_the_recipe_for_kubernetes() -> None:
     lines = dict(line.split() for line in settings["spark-defaults.conf"].splitlines())
     pod = parts["StatefulSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
+    assert lines["spark.authenticate"] == lines["spark.network.crypto.enabled"] == "true"
     # What is named twice is the same.
     name = parts["StatefulSet"]["metadata"]["name"]
     assert lines["spark.kubernetes.driver.pod.name"] == f"{name}-0"

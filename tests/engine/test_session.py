@@ -17,6 +17,7 @@ from aurora import AuroraError, Memory, Network, Settings, run
 from aurora.engine import spark_run
 from aurora.engine.spark import session
 from aurora.engine.spark.master import check_master, check_reachable, has_workers, same_master
+from tests.engine.rpc import REFUSED, ask_spark
 from tests.engine.without_spark import base
 
 # Another process, because a session of the user's is there before this package's.
@@ -125,6 +126,11 @@ def test_a_session_of_this_package_keeps_its_settings_too(spark: SparkSession) -
     network.output("all", network.input("rows", "a int"))
     run(network, {"rows": Memory.of("a int", [{"a": 1}])}, {"all": lambda rows: None}, Settings(partitions=5))
     assert spark.conf.getAll == before
+
+
+def test_the_ports_of_spark_hear_nobody_without_its_secret(spark: SparkSession) -> None:
+    port = int(str(spark.sparkContext.getConf().get("spark.driver.port")))
+    assert REFUSED in ask_spark("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(

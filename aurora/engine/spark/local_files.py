@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from aurora.engine.spark.master import is_one_java
+
 __all__ = ["JAR", "keep_folder", "local_files"]
 
 # Made of LocalFiles.java by scripts/make-local-files.
@@ -16,8 +18,12 @@ FILE_SYSTEM, OURS = "fs.file.impl", "aurora.LocalFiles"
 def local_files(master: str | None) -> dict[str, str]:
     """The settings for a Java that starts on `master`: none where executors have a Java of their own, or where a
     folder of the user's with settings of Spark may name classes as well."""
-    of_one_java = master is None or master == "local" or master.startswith("local[")
-    if os.name != "posix" or not of_one_java or "SPARK_HOME" in os.environ or "SPARK_CONF_DIR" in os.environ:
+    if (
+        os.name != "posix"
+        or not is_one_java(master)
+        or "SPARK_HOME" in os.environ
+        or "SPARK_CONF_DIR" in os.environ
+    ):
         return {}
     return {"spark.driver.extraClassPath": str(JAR), f"spark.hadoop.{FILE_SYSTEM}": OURS}
 

@@ -8,7 +8,7 @@ from pyspark import SparkContext
 
 from aurora.errors import AuroraError
 
-__all__ = ["check_master", "check_reachable", "has_workers", "same_master"]
+__all__ = ["check_master", "check_reachable", "has_workers", "is_one_java", "same_master"]
 
 LOCAL = r"local|local\[(?:\*|[1-9]\d*)(?:, *\d+)?\]|local-cluster\[\d+, *\d+, *\d+\]"
 KNOWN = re.compile(rf"{LOCAL}|yarn|k8s://.+|spark://[^\s:,]+:\d+(?:,[^\s:,]+:\d+)*")
@@ -37,6 +37,11 @@ def check_reachable(master: str | None) -> None:
         except (OSError, OverflowError) as fault:
             faults.append(f"{place}: {getattr(fault, 'strerror', None) or fault}")
     raise AuroraError(f"no Spark master answers at {', '.join(faults)}; start it, or check the address")
+
+
+def is_one_java(master: str | None) -> bool:
+    """Whether all of Spark runs in one Java: no executors have one of their own."""
+    return master is None or master == "local" or master.startswith("local[")
 
 
 def has_workers(context: SparkContext) -> bool:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from aurora.engine.spark.java import class_archive, not_started, spark_home
 from aurora.engine.spark.local_files import local_files
-from aurora.engine.spark.master import check_master, check_reachable, same_master
+from aurora.engine.spark.master import check_master, check_reachable, is_one_java, same_master
 from aurora.engine.spark.warm import warm_python
 from aurora.engine.spark.yielding import DAEMON
 from aurora.errors import AuroraError
@@ -83,6 +83,9 @@ SHARED = {
     "spark.scheduler.allocation.file": f"file://{os.path.join(os.path.dirname(__file__), 'pools.xml')}",
     "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "aurora-warehouse"),
 }
+# Where Spark is one Java alone it makes a secret of its own, without which nobody is heard on its ports. On a cluster
+# all must have the same one, so it is the user's who gives it.
+ALONE = {"spark.authenticate": "true"}
 # Tasks of a network go first; those of queries that are attached to it take what it leaves.
 NETWORK_POOL, QUERY_POOL = "network", "queries"
 # A task cannot be interrupted, so the network would wait for those of a query: there are slots for both.
@@ -168,7 +171,8 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     cores = str(os.cpu_count() or 1)
     parallel = {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
-    given = {**SHARED, **SESSION, **parallel, **local_files(master), **settings}
+    alone = ALONE if is_one_java(master) else {}
+    given = {**SHARED, **SESSION, **parallel, **alone, **local_files(master), **settings}
     archive = class_archive()
     if archive is not None and "ArchiveClassesAtExit" not in given.get(JAVA, ""):
         given[JAVA] = f"{given.get(JAVA, '')} -XX:SharedArchiveFile={archive}".strip()
