@@ -1,5 +1,6 @@
 """The figures of a network as tables for a terminal."""
 
+import time
 from typing import Any
 
 from rich.console import Group
@@ -48,8 +49,16 @@ def show_status(found: dict[str, Any]) -> Group:
         if query.get("fault"):
             parts.append(Text(f"query {name}: {query['fault']}"))
             parts += [Text(text) for text in _held(name, found.get("points", {}))]
+    parts += [
+        Text(f"waits for {_ago(wait['since'])}: {wait['for']}", style="bold")
+        for wait in found.get("waits", [])
+    ]
     parts += [Text(trouble, style="bold") for trouble in found.get("troubles", [])]
     return Group(*parts)
+
+
+def _ago(since: float) -> str:
+    return f"{max(time.time() - since, 0):.0f} s"
 
 
 def _held(query: str, points: dict[str, Any]) -> list[str]:

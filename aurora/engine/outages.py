@@ -1,6 +1,5 @@
 """Servers that may be away for a while: a run waits for them, tells so, and goes on when they are back."""
 
-import logging
 import queue
 import threading
 import time
@@ -10,6 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from aurora.engine.sinks.sink import Interrupted
+from aurora.engine.waits import HOW, Waiting, waits
 from aurora.errors import AuroraError
 
 __all__ = [
@@ -25,10 +25,8 @@ __all__ = [
 Found = TypeVar("Found")
 # A server that does not answer when a run starts is waited for so long, in seconds; and between two tries.
 PATIENCE, PAUSE = 30.0, 0.25
-# Who waits for longer than this hears of it; and so often it is seen whether the run is to stop.
-SILENCE, GLANCE = 2.0, 0.1
-# A watch asks once in so many seconds; so many questions without an answer are an outage.
-EVERY, MISSED = 1.0, 2
+# So often it is seen whether the run is to stop; and a watch asks once in so many seconds.
+GLANCE, EVERY = 0.1, 1.0
 
 
 class Unreachable(Exception):
@@ -50,75 +48,53 @@ def stop_waiting_at(stop: threading.Event | None) -> Iterator[None]:
 
 def try_patiently(what: str, server: str, step: Callable[[], Found]) -> Found:
     """When a run starts: waits a while for a server that is about to start. `what` is the source or sink in words."""
-    waiting = _Waiting(what, server)
-    while True:
-        try:
-            found = waiting.do(step)
-        except Unreachable as fault:
-            waiting.rest(str(fault))
-        else:
-            waiting.end()
-            return found
-
-
-class _Waiting:
-    """For a server when a run starts: tells of it, and ends when the run is to stop, also in the middle of a step."""
-
-    def __init__(self, what: str, server: str) -> None:
-        self._what = what
-        self._server = server
-        self._since = time.monotonic()
-        self._told = False
-
-    def do(self, step: Callable[[], Found]) -> Found:
-        """A client that asks a server cannot be interrupted, so it asks in a thread of its own."""
-        done: queue.SimpleQueue[tuple[list[Found], BaseException | None]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                done.put(([step()], None))
-            except BaseException as fault:
-                done.put(([], fault))
-
-        threading.Thread(target=work, name=f"start with {self._server}", daemon=True).start()
+    began = time.monotonic()
+    away = f"{what}: {server} does not answer"
+    with waits.waiting(
+        away, f"{HOW}, up to {PATIENCE:.0f} s", f"{what}: {server} answers; the run starts"
+    ) as waiting:
         while True:
             try:
-                found, fault = done.get(timeout=GLANCE)
-            except queue.Empty:
-                self._look("")
-                continue
-            if fault is not None:
-                raise fault
-            return found[0]
+                return _do(step, what, server)
+            except Unreachable as fault:
+                # The last try was long enough ago once the patience is at its end.
+                if time.monotonic() - began > PATIENCE:
+                    raise AuroraError(f"{away}: {fault}; start it, or check the address") from None
+                waits.change(waiting, f"{away} ({fault})")
+            _check_stop(what, server)
+            stop = _stop.get()
+            if stop is None:
+                time.sleep(PAUSE)
+            else:
+                stop.wait(PAUSE)
 
-    def rest(self, fault: str) -> None:
-        """Until the next try; the last one was long enough ago once the patience is at its end."""
-        if time.monotonic() - self._since > PATIENCE:
-            raise AuroraError(
-                f"{self._what}: {self._server} does not answer: {fault}; start it, or check the address"
-            ) from None
-        self._look(fault)
-        stop = _stop.get()
-        if stop is None:
-            time.sleep(PAUSE)
-        else:
-            stop.wait(PAUSE)
 
-    def end(self) -> None:
-        if self._told:
-            self._tell("answers; the run starts")
+def _do(step: Callable[[], Found], what: str, server: str) -> Found:
+    """Does a step in a thread of its own, for a client that asks a server cannot be interrupted; a stop can."""
+    done: queue.SimpleQueue[tuple[list[Found], BaseException | None]] = queue.SimpleQueue()
 
-    def _look(self, fault: str) -> None:
-        stop = _stop.get()
-        if stop is not None and stop.is_set():
-            raise Interrupted(f"{self._what}: the run was stopped while it waited for {self._server}")
-        if not self._told and time.monotonic() - self._since > SILENCE:
-            self._told = True
-            reason = f" ({fault})" if fault else ""
-            self._tell(f"does not answer{reason}; the run waits for it, up to {PATIENCE:.0f} s")
+    def work() -> None:
+        try:
+            done.put(([step()], None))
+        except BaseException as fault:
+            done.put(([], fault))
 
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"{self._what}: {self._server} {text}")
+    threading.Thread(target=work, name=f"start with {server}", daemon=True).start()
+    while True:
+        try:
+            found, fault = done.get(timeout=GLANCE)
+        except queue.Empty:
+            _check_stop(what, server)
+            continue
+        if fault is not None:
+            raise fault
+        return found[0]
+
+
+def _check_stop(what: str, server: str) -> None:
+    stop = _stop.get()
+    if stop is not None and stop.is_set():
+        raise Interrupted(f"{what}: the run was stopped while it waited for {server}")
 
 
 class Persistence:
@@ -144,23 +120,32 @@ class Persistence:
 
     def repeat(self, step: Callable[[], Found]) -> Found:
         """A step that fails raises `Unreachable` if another try may help; it then begins anew."""
-        faults = 0
-        while True:
-            try:
-                found = step()
-                break
-            except Unreachable as fault:
-                faults += 1
-                if faults == self._passed + 1:
-                    self._tell(f"does not take rows ({fault}); the run waits for it")
-            if faults > self._passed and self._stopped.wait(PAUSE):
-                raise Interrupted(f"{self._what}: the run was stopped while it waited for {self._server}")
-        if faults > self._passed:
-            self._tell("takes rows again; the run continues")
+        since, faults = waits.now(), 0
+        # A lock there, or much to write: the client cannot tell these from a server that is away.
+        waiting = waits.begin(
+            f"{self._what}: {self._server} has not taken the rows of a batch yet", since=since, once=True
+        )
+        try:
+            while True:
+                try:
+                    found = step()
+                    break
+                except Unreachable as fault:
+                    faults += 1
+                    if faults > self._passed:
+                        away = f"{self._what}: {self._server} does not take rows ({fault})"
+                        if faults == self._passed + 1:
+                            waits.end(waiting)
+                            waiting = waits.begin(away, since=since)
+                        waits.change(waiting, away)
+                if faults > self._passed and self._stopped.wait(PAUSE):
+                    raise Interrupted(f"{self._what}: the run was stopped while it waited for {self._server}")
+        except BaseException:
+            waits.end(waiting)
+            raise
+        again = f"{self._what}: {self._server} takes rows again; the run continues"
+        waits.end(waiting, again if faults > self._passed else "")
         return found
-
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"{self._what}: {self._server} {text}")
 
 
 class ServerWatch(threading.Thread):
@@ -185,26 +170,27 @@ class ServerWatch(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        missed = 0
+        waiting: Waiting | None = None
+        away = f"input {self._input}: {self._server} does not answer"
+        again = f"input {self._input}: {self._server} answers again; the run continues"
         try:
             while not self._stopped.wait(EVERY):
+                asked = waits.now()
                 try:
                     self._ask()
                 except Unreachable as fault:
-                    missed += 1
-                    if missed == MISSED:
-                        self._tell(f"does not answer ({fault}); the run waits for it")
+                    waiting = waiting or waits.begin(f"{away} ({fault})", since=asked)
+                    waits.change(waiting, f"{away} ({fault})")
                     continue
                 except AuroraError:
                     return  # The run itself comes upon it, and tells.
-                if missed >= MISSED:
-                    self._tell("answers again; the run continues")
-                missed = 0
+                if waiting is not None:
+                    waits.end(waiting, again)
+                    waiting = None
         finally:
+            if waiting is not None:
+                waits.end(waiting)
             self._close()
-
-    def _tell(self, text: str) -> None:
-        logging.getLogger("aurora").warning(f"input {self._input}: {self._server} {text}")
 
     def stop(self) -> None:
         self._stopped.set()

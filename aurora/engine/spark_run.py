@@ -51,6 +51,7 @@ from aurora.engine.statistics import BatchReport, Recent, Statistics, sum_up
 from aurora.engine.steering import Steering
 from aurora.engine.taps import Taps
 from aurora.engine.totals import Totals
+from aurora.engine.waits import NotesWatch, Waiting, waits
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
@@ -60,11 +61,12 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 LOOK = 0.05
 # How long a batch under way may take to end in a session of the user's before it is interrupted, in seconds.
 PATIENCE = 5.0
-# How long workers of a cluster may take to come before a run says that it waits for them, in seconds.
-WORKERS_PATIENCE = 15.0
-NO_WORKERS = (
-    "the master has given no worker yet, and the run waits: check that workers run there, that they have cores and "
-    "memory to spare, and that they can reach this machine"
+# Between two looks for workers of a cluster, in seconds.
+LOOK_FOR_WORKERS = 1.0
+NO_WORKERS = "the master has given no worker yet"
+HOW_TO_GET_WORKERS = (
+    "the run waits: check that workers run there, that they have cores and memory to spare, and that they can reach "
+    "this machine"
 )
 # Reports that wait for whoever asks for them; of more, the oldest are forgotten.
 REPORTS = 1000
@@ -156,6 +158,7 @@ class SparkRun:
         self._stopping = Stopping()
         self._steering = Steering(str(bound.checkpoint.folder), lambda: self.state != "stopped")
         self._query: StreamingQuery | None = None
+        self._task_waits = NotesWatch(bound.job.scratch, waits)
         if bound.done:
             self._ended.set()
             self._result = Result(bound.already_done(shared), 0.0, True, already=True)
@@ -167,6 +170,7 @@ class SparkRun:
             self._steering.begin()
             for receiver in bound.receivers:
                 receiver.connect()
+            self._task_waits.start()
             self._query = self._start()
         except BaseException:
             self._release()
@@ -217,13 +221,21 @@ class SparkRun:
 
     def wait(self, stop: Stop | None = None) -> Result:
         """Waits until the input ends or the run is stopped; `stop` stops it, too."""
-        told = False
+        waiting: Waiting | None = None
+        # Workers that have come once are not looked for again.
+        look = self._began + waits.quiet
         while self._active() and not (stop is not None and stop.is_set()):
             self._ended.wait(LOOK)
-            if not told and time.monotonic() - self._began > WORKERS_PATIENCE:
-                told = True
-                if not has_workers(self._spark.sparkContext):
-                    logging.getLogger("aurora").warning(NO_WORKERS)
+            if time.monotonic() > look:
+                there = has_workers(self._spark.sparkContext)
+                look = math.inf if there else time.monotonic() + LOOK_FOR_WORKERS
+                if not there and waiting is None:
+                    waiting = waits.begin(NO_WORKERS, HOW_TO_GET_WORKERS, self._since)
+                elif there and waiting is not None:
+                    waits.end(waiting)
+                    waiting = None
+        if waiting is not None:
+            waits.end(waiting)
         return self.stop()
 
     def stop(self) -> Result:
@@ -386,6 +398,7 @@ class SparkRun:
             longest=None if zone == math.inf else round(1000 * find_longest(zone)),
             notes=str(self._bound.checkpoint.folder),
             warm_up=self._settings.warm_up,
+            waits=self._bound.job.scratch,
         )
         with worker_priority(self._spark, self._yields):
             trains = train_query(self._spark, self._bound.job, admission)
@@ -520,6 +533,7 @@ class SparkRun:
     def _release(self) -> None:
         for receiver in self._bound.receivers:
             receiver.stop()
+        self._task_waits.stop()
         remove_scratch(self._spark, self._bound.job.scratch)
 
     def _summary(self) -> Result:

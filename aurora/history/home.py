@@ -204,7 +204,7 @@ class Home:
             found: dict[str, Any] = json.loads(self._status.read_text())
         except FileNotFoundError:
             found = self._describe_totals()
-        return {**found, "state": "starting" if self.is_starting else "stopped"}
+        return {**found, "state": "starting" if self.is_starting else "stopped", "waits": []}
 
     def _describe_totals(self) -> dict[str, Any]:
         """What the checkpoints of the network, in one part or two, say."""

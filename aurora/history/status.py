@@ -9,6 +9,7 @@ from aurora.adapt.figures import BoxFigures, Figures, LaterFigures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
 from aurora.engine.totals import Totals
+from aurora.engine.waits import waits
 from aurora.network.qos import Qos
 
 __all__ = ["add_figures", "add_shedding", "add_sums", "add_waiting", "describe_run"]
@@ -48,6 +49,7 @@ def describe_run(
         "cores": None,
         "capacity": None,
         "troubles": [],
+        "waits": [{"for": each.what, "since": round(each.since, 3)} for each in waits.lasting()],
         "changes": [asdict(change) for change in seen.changes],
     }
 

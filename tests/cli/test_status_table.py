@@ -23,6 +23,7 @@ STATUS = {
     "arcs": {LONG: {"waiting": 10**9}},
     "queries": {LONG: {"state": "running", "taken": 10**9, "behind": 10**6, "fault": None}},
     "troubles": [f"output {LONG} is outside its good zone: p99 123 s > 2 s"],
+    "waits": [{"for": f"sink {LONG}: Kafka at h:1 does not take rows", "since": 1e9}],
 }  # fmt: skip
 
 

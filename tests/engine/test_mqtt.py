@@ -22,6 +22,7 @@ from aurora.engine.sinks.address import open_sink
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.address import check_source, open_source, open_whole, source_path
 from aurora.engine.sources.source import Portion
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 from tests.engine.mosquitto_broker import CANARY, VARIABLE, Mosquitto, mosquitto_in, until
 
@@ -130,8 +131,9 @@ def test_what_was_not_kept_comes_again(
 
 
 def test_a_broker_that_is_away_and_one_that_has_forgotten(
-    broker: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    broker: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(waits, "quiet", 0.2)
     source, receiver = opened(broker.address("restart"), tmp_path)
     receiver.connect()
     broker.send("restart", lines(1))
@@ -226,7 +228,10 @@ def test_rows_are_messages_of_their_topics(broker: Mosquitto, options: tuple[str
         open_sink("far", broker.address("other"), SCHEMA).open(note)
 
 
-def test_a_sink_waits_for_its_broker(broker: Mosquitto, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sink_waits_for_its_broker(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(waits, "quiet", 0.5)
     sink = open_sink("far", broker.address("back", "retain=yes"), SCHEMA)
     assert isinstance(sink, MqttSink)
     note = deliver(sink, rows_of((1, "a")), sink.open(None))

@@ -5,14 +5,17 @@ import json
 import os
 import re
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from aurora.engine.waits import waits
 from aurora.history.control import ask
 from aurora.history.home import Home
+from aurora.history.last_status import find_status
 from tests.engine.postgres_server import CANARY, Server, server_with_password
 from tests.engine.processes import aurora, kill, start_here, wait_for
 from tests.history.attached import wait_until
@@ -130,8 +133,13 @@ def test_what_is_wrong_is_told_before_spark_starts(server: Server, tmp_path: Pat
 
 
 def test_a_run_that_waits_for_its_database_can_be_stopped(
-    server: Server, spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: Server,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    monkeypatch.setattr(waits, "quiet", 0.5)
     network, home = tmp_path / "net.yaml", tmp_path / "home"
     network.write_text('inputs: {rows: {schema: "id bigint"}}\noutputs: {out: {from: rows}}\n')
     (tmp_path / "rows.csv").write_text("id\n1\n")
@@ -145,8 +153,14 @@ def test_a_run_that_waits_for_its_database_can_be_stopped(
         with (tmp_path / "rows.csv").open("a") as file:
             file.write("2\n")
         wait_until(lambda: "does not take rows" in caplog.text)
+        (waiting,) = [each for each in ask(Home.of(home), "status")["waits"] if "sink out" in each["for"]]
+        assert waiting["for"].startswith(
+            f"sink out: PostgreSQL at 127.0.0.1:{server.port} does not take rows ("
+        )
+        assert 0 < time.time() - waiting["since"] < 300
         ask(Home.of(home), "stop")
         assert not run.wait().ended
+    assert find_status(Home.of(home))["waits"] == []
     server.start()
     with start_here(command) as run:
         wait_until(lambda: _count(server, "waited") == 2)

@@ -19,8 +19,10 @@ from aurora.engine.postgres import sink as sinks
 from aurora.engine.postgres.sink import PostgresSink, open_postgres_sink
 from aurora.engine.sinks.address import open_sink
 from aurora.engine.sinks.sink import Interrupted
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 from tests.engine.postgres_server import CANARY, Server, server_with_password
+from tests.engine.still_clock import stop_the_clock
 
 SCHEMA = Schema.parse("id bigint, name string")
 
@@ -253,7 +255,10 @@ def test_another_database_than_the_checkpoint_tells_of(server: Server) -> None:
     sink.finish()
 
 
-def test_a_server_that_is_away_is_waited_for(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_is_away_is_waited_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(waits, "quiet", 1.0)
     sink = opened(server, "away?create=yes")
     note = sink.open(None)
     server.stop()
@@ -342,7 +347,10 @@ def test_a_server_that_refuses_while_it_starts_is_waited_for(
     answers: list[Any] = [client.Denied("das Datenbanksystem startet")] * 3
     connect = client.connect
 
+    clock = stop_the_clock(monkeypatch)
+
     def starting(*address: Any) -> Any:
+        clock.move(3)
         if answers:
             raise answers.pop()
         return connect(*address)

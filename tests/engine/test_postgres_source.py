@@ -19,6 +19,7 @@ from aurora.engine.postgres.source import PostgresTable
 from aurora.engine.postgres.watch import watch_server
 from aurora.engine.sources.address import check_source, open_source, open_whole, source_path
 from aurora.engine.sources.source import Cursor, Portion
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 from aurora.history.prepare import prepare_stored
 from aurora.history.stored import store_by_key
@@ -317,6 +318,7 @@ def test_a_server_that_is_away(server: Server, tmp_path: Path, caplog: pytest.Lo
     reading = threading.Thread(target=lambda: found.append(pieces[0].read(SCHEMA)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("aurora.engine.outages.EVERY", 0.01)
+        patch.setattr(waits, "quiet", 0.2)
         watch.connect()
         reading.start()
         while "does not answer" not in caplog.text:

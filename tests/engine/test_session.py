@@ -17,6 +17,7 @@ from aurora import AuroraError, Memory, Network, Settings, run
 from aurora.engine import spark_run
 from aurora.engine.spark import session
 from aurora.engine.spark.master import check_master, check_reachable, has_workers, same_master
+from aurora.engine.waits import waits
 from tests.engine.rpc import REFUSED, ask_spark
 from tests.engine.without_spark import base
 
@@ -174,11 +175,12 @@ def test_a_master_without_workers(master: str, executors: int, there: bool) -> N
 def test_a_run_without_workers_says_so_once_and_waits(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(spark_run, "WORKERS_PATIENCE", 0.0)
+    monkeypatch.setattr(waits, "quiet", 0.0)
     monkeypatch.setattr(spark_run, "has_workers", lambda context: False)
     (tmp_path / "r.csv").write_text("1,1,34\n")
     run(base(), {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"})
-    assert caplog.messages.count(spark_run.NO_WORKERS) == 1
+    told = f"{spark_run.NO_WORKERS}; {spark_run.HOW_TO_GET_WORKERS}"
+    assert caplog.messages.count(told) == 1
 
 
 def test_the_same_master_by_another_name() -> None:

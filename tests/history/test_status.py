@@ -25,6 +25,7 @@ MORE = {
     "cores",
     "capacity",
     "troubles",
+    "waits",
     "changes",
 }
 
@@ -118,5 +119,6 @@ def test_the_points_and_queries_of_a_run_that_was_killed(tmp_path: Path) -> None
     }
     assert found["queries"]["near"]["state"] == "stopped"
     assert found["queries"]["near"]["points"] == {"rows": "recent"}
-    home.write_status({"batch": 3, "points": {"recent": {}}, "queries": {}})
-    assert last_status(home) == {"batch": 3, "points": {"recent": {}}, "queries": {}, "state": "stopped"}
+    told = {"batch": 3, "points": {"recent": {}}, "queries": {}}
+    home.write_status({**told, "waits": [{"for": "the dam", "since": 7.0}]})
+    assert last_status(home) == {**told, "state": "stopped", "waits": []}

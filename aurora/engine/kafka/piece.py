@@ -18,6 +18,7 @@ from aurora.engine.kafka.topic import topic_of
 from aurora.engine.kafka.values import Records, parse_values
 from aurora.engine.outages import Unreachable
 from aurora.engine.sources.source import Portion, Reject
+from aurora.engine.waits import Waiting, waits
 from aurora.errors import AuroraError
 
 __all__ = ["KafkaPiece", "Range", "Reader"]
@@ -89,16 +90,29 @@ class Reader:
             self._consumer.assign([kafka().TopicPartition(self._address.topic, part.partition, part.start)])
         self._place = None
         at, heard = part.start, time.monotonic()
-        while at < part.stop:
-            with _no_collection():
-                reached, kept = self._chunk(part, at, keep)
-            if reached > at:
-                at, heard = reached, time.monotonic()
-            elif time.monotonic() - heard > SILENCE:
-                self._check_there(part)
-                heard = time.monotonic()
-            if kept is not None:
-                yield kept
+        waiting: Waiting | None = None
+        try:
+            while at < part.stop:
+                with _no_collection():
+                    reached, kept = self._chunk(part, at, keep)
+                if reached > at:
+                    at, heard = reached, time.monotonic()
+                    if waiting is not None:
+                        waits.end(waiting)
+                        waiting = None
+                elif time.monotonic() - heard > SILENCE:
+                    silent = (
+                        f"{self._address.server} gives no records of {self._address.topic}/{part.partition}"
+                    )
+                    # What tells of a broker that is away is the watch of the run.
+                    if self._check_there(part):
+                        waiting = waiting or waits.begin(silent, since=waits.now() - SILENCE)
+                    heard = time.monotonic()
+                if kept is not None:
+                    yield kept
+        finally:
+            if waiting is not None:
+                waits.end(waiting)
         if at == part.stop:
             self._place = (part.partition, at)
 
@@ -134,16 +148,18 @@ class Reader:
             raise AuroraError(f"{self._address.label}: {explain(self._address, error)}")
         return part.start
 
-    def _check_there(self, part: Range) -> None:
+    def _check_there(self, part: Range) -> bool:
+        """Return whether the broker answers; raise a fault if it has no such partition."""
         try:
             there = topic_of(self._address).partitions()
         except Unreachable:
-            return
+            return False
         if part.partition not in there:
             raise AuroraError(
                 f"topic {self._address.topic} has no partition {part.partition} any more: it is another topic of that "
                 "name; start over with --fresh"
             )
+        return True
 
 
 def _offsets(taken: list[Any]) -> npt.NDArray[np.int64]:

@@ -111,8 +111,9 @@ class Tracer:
                 now = time.monotonic()
                 if own and not aborted:
                     aborted = now
-                    waiting.change(
-                        f"{self._what}: {self._address.label} lacks the end of a transaction of this run"
+                    waits.change(
+                        waiting,
+                        f"{self._what}: {self._address.label} lacks the end of a transaction of this run",
                     )
                     abort(own)
                 elif own and now - aborted > SOON:

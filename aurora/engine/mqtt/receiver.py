@@ -9,6 +9,7 @@ from aurora.engine.mqtt.address import MqttAddress
 from aurora.engine.mqtt.client import Connection, open_patiently
 from aurora.engine.mqtt.spool import MessageWriter
 from aurora.engine.outages import PAUSE, Unreachable
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 
 __all__ = ["MqttReceiver"]
@@ -88,21 +89,20 @@ class MqttReceiver(threading.Thread):
         return bool(messages)
 
     def _reconnect(self, why: str) -> None:
-        told = False
-        while not self._stopped.is_set():
-            try:
-                self._begin(self._connection.open())
-                if told:
-                    self._tell(f"MQTT broker {self._address.server} answers again; the run continues")
-                return
-            except Unreachable as fault:
-                why = str(fault)
-            if not told:
-                self._tell(
-                    f"MQTT broker {self._address.server} does not answer ({why}); the run waits for it"
-                )
-            told = True
-            self._stopped.wait(PAUSE)
+        server = f"{self._what}: MQTT broker {self._address.server}"
+        waiting = waits.begin(f"{server} does not answer ({why})")
+        again = ""
+        try:
+            while not self._stopped.is_set():
+                try:
+                    self._begin(self._connection.open())
+                    again = f"{server} answers again; the run continues"
+                    return
+                except Unreachable as fault:
+                    waits.change(waiting, f"{server} does not answer ({fault})")
+                self._stopped.wait(PAUSE)
+        finally:
+            waits.end(waiting, again)
 
     def _give_up(self, reason: str) -> None:
         if not self._stopped.is_set():

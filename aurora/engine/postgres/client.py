@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from aurora.engine.outages import PAUSE, Unreachable, try_patiently
 from aurora.engine.postgres.address import PostgresAddress
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 
 __all__ = [
@@ -223,7 +224,8 @@ def repeat(what: str, address: PostgresAddress, step: Callable[[Any], Found], wa
         try:
             if address not in _connections:
                 _connections[address] = connect(what, address)
-            found = step(_connections[address])
+            with waits.waiting(f"{what}: PostgreSQL at {address.server} has not answered yet", once=True):
+                found = step(_connections[address])
             _denied.pop(address, None)
             return found
         except Unreachable:

@@ -15,14 +15,13 @@ from aurora.engine.postgres.fetch import readable_columns
 from aurora.engine.postgres.piece import Place
 from aurora.engine.postgres.source import PostgresTable
 from aurora.engine.postgres.table import Column, Table, find_table, missing_table
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["check_postgres", "open_postgres"]
 
 WHOLE = {"int2": "smallint", "int4": "integer", "int8": "bigint", "numeric": "numeric"}
 TIMES = {"timestamp": "timestamp", "timestamptz": "timestamptz"}
-# After so many seconds it is told that a run waits for somebody who writes.
-PATIENCE = 2.0
 # Each session takes so many numbers ahead; only with one do they grow with time.
 CACHE = """
 SELECT s.seqcache FROM pg_sequence s
@@ -134,14 +133,9 @@ def _first(what: str, connection: Any, address: PostgresAddress, place: Place) -
 
 def _settled(what: str, connection: Any, bounds: Bounds, table: Table) -> str | None:
     """The largest value there is, once all who write have ended."""
-    started, told = time.monotonic(), False
-    while True:
-        found = bounds.find(connection)
-        if not bounds.waits:
-            return found
-        if not told and time.monotonic() - started > PATIENCE:
-            told = True
-            logging.getLogger("aurora").warning(
-                f"{what}: waits for a transaction that writes to {table.name}"
-            )
-        time.sleep(0.02)
+    with waits.waiting(f"{what}: a transaction that writes to {table.name} has not ended"):
+        while True:
+            found = bounds.find(connection)
+            if not bounds.waits:
+                return found
+            time.sleep(0.02)

@@ -12,6 +12,7 @@ from aurora.engine.postgres.client import repeat
 from aurora.engine.postgres.fetch import Columns
 from aurora.engine.postgres.piece import Place, PostgresPiece, explain_change
 from aurora.engine.sources.source import Cursor, Piece
+from aurora.engine.waits import Waiting, waits
 
 __all__ = ["PostgresTable"]
 
@@ -67,6 +68,7 @@ class PostgresTable:
             reached = repeat(self._what, self.address, reach, wait=False)
         except Unreachable:
             reached = cursor
+        asking.tell(f"{self._what}: a transaction that writes to {self.place.table} has not ended")
         if reached == cursor:
             # A table without new rows is not asked again before it is time.
             asking.next = now + self.address.poll
@@ -128,6 +130,16 @@ class _Asking:
 
     bounds: Bounds
     next: float = 0.0
+    waiting: Waiting | None = None
+
+    def tell(self, what: str) -> None:
+        """Say that rows wait for those who write, or no more."""
+        if not self.bounds.waits:
+            if self.waiting is not None:
+                waits.end(self.waiting)
+            self.waiting = None
+        elif self.waiting is None:
+            self.waiting = waits.begin(what, "the run waits for it with the rows behind it")
 
 
 _askings: dict[PostgresTable, _Asking] = {}

@@ -6,6 +6,7 @@ import socket
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 
 __all__ = ["check_master", "check_reachable", "has_workers", "is_one_java", "same_master"]
@@ -32,7 +33,8 @@ def check_reachable(master: str | None) -> None:
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         try:
-            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+            with waits.waiting(f"no Spark master answers at {place}"):
+                socket.create_connection((host, int(port)), timeout=PATIENCE).close()
             return
         except (OSError, OverflowError) as fault:
             faults.append(f"{place}: {getattr(fault, 'strerror', None) or fault}")

@@ -19,6 +19,7 @@ from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import RECENT, Trip, train_length
 from aurora.engine.spark.garbage import set_loaded_aside
 from aurora.engine.spark.lazy_pickle import LazyPickle
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Admission:
     mark: str | None = None
     tended: tuple[str, str] | None = None
     warm_up: int = 0
+    # Where tasks note what they wait for.
+    waits: str | None = None
 
     @staticmethod
     def of(job: "Job", sources: "dict[str, Source]", rows: int, pieces: int) -> "Admission":
@@ -290,6 +293,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         admission = self._enter(start)
+        waits.note_in(admission.waits)
         if self._stops and self._limits is None:
             self._limits = admission.find_limits(start["inputs"])
         wall = time.time_ns() // 1_000_000
@@ -349,6 +353,7 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Task)
         admission = self._admission.open()
         job = admission.job.open()
+        waits.note_in(admission.waits)
         try:
             yield from carry_out(partition, job, len(admission.sources))
             set_loaded_aside()

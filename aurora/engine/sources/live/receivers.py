@@ -1,7 +1,6 @@
 """Threads that write what comes from a socket or a pipe into a spool."""
 
 import contextlib
-import logging
 import os
 import select
 import socket
@@ -11,6 +10,7 @@ from typing import ClassVar
 
 from aurora.engine.sources.live.spool import SpoolWriter
 from aurora.engine.sources.source import Feed
+from aurora.engine.waits import HOW, waits
 from aurora.errors import AuroraError
 
 __all__ = ["Feed", "PipeReceiver", "Receiver", "TcpReceiver"]
@@ -111,22 +111,20 @@ class TcpReceiver(Receiver):
         """Tries until it succeeds or patience ends, at first often."""
         deadline = time.monotonic() + patience
         wait = FIRST_WAIT
-        while True:
-            try:
-                self._socket = socket.create_connection(self._address, timeout=5)
-                self._socket.settimeout(None)
-                _keep_alive(self._socket)
-                return None
-            except OSError as fault:
-                left = deadline - time.monotonic()
-                if wait == FIRST_WAIT and left > 0:
-                    told = (
-                        f"{self.label} does not answer ({fault.strerror or fault}); trying for {left:.0f} s"
-                    )
-                    logging.getLogger("aurora").warning(told)
-                if left <= 0 or self._stopped.wait(min(wait, left)):
-                    return fault
-                wait = min(2 * wait, LONGEST_WAIT)
+        away = f"{self.label} does not answer"
+        with waits.waiting(away, f"{HOW}, up to {patience:.0f} s") as waiting:
+            while True:
+                try:
+                    self._socket = socket.create_connection(self._address, timeout=5)
+                    self._socket.settimeout(None)
+                    _keep_alive(self._socket)
+                    return None
+                except OSError as fault:
+                    waits.change(waiting, f"{away} ({fault.strerror or fault})")
+                    left = deadline - time.monotonic()
+                    if left <= 0 or self._stopped.wait(min(wait, left)):
+                        return fault
+                    wait = min(2 * wait, LONGEST_WAIT)
 
     def _open_again(self) -> bool:
         if self._socket is not None:
