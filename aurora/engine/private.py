@@ -7,7 +7,15 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["is_private", "make_private", "open_own", "own_folder", "replace_own"]
+__all__ = [
+    "close_to_others",
+    "is_private",
+    "is_trusted_file",
+    "make_private",
+    "open_own",
+    "own_folder",
+    "replace_own",
+]
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -16,7 +24,7 @@ LINK = "it is a link or no regular file, so another user may have put it there: 
 
 def is_private(folder: str | Path) -> bool:
     """Whether it is a folder, not a link to one, that belongs to this user and is closed to all others."""
-    return _is_folder_of_ours(folder, OTHERS)
+    return _is_folder(folder, {os.geteuid()}, OTHERS)
 
 
 def make_private(folder: str | Path) -> bool:
@@ -35,24 +43,25 @@ def own_folder(prefix: str) -> Path:
 
 
 def close_to_others(folder: str | Path) -> bool:
-    """Make a folder of files that others may neither write nor see, or close the one of this user that is there.
-
-    Return whether it is private now; what others may have put into it before is still there.
+    """Make a private folder, or close one of this user's that is there; return whether nobody but root can change what
+    is in it from now on. What others could put into it before is still there.
     """
     with suppress(OSError):
         os.makedirs(folder, 0o700, exist_ok=True)
-        if _is_folder_of_ours(folder, 0):
+        if _is_folder(folder, {os.geteuid()}, 0):
             os.chmod(folder, 0o700)
-    return is_private(folder)
+    return _is_folder(folder, {os.geteuid(), 0}, OTHERS_WRITE)
 
 
-def is_own_file(path: str | Path) -> bool:
-    """Whether it is a regular file, not a link to one, that belongs to this user and that nobody else may write."""
+def is_trusted_file(path: str | Path) -> bool:
+    """Whether it is a regular file, not a link to one, that only this user, or only root, may write."""
     try:
         found = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
+    return (
+        stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & OTHERS_WRITE
+    )
 
 
 def open_own(path: str | Path, flags: int, mode: int = 0o600) -> int:
@@ -86,9 +95,9 @@ def replace_own(path: str | Path, mode: int = 0o600) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
-def _is_folder_of_ours(folder: str | Path, without: int) -> bool:
+def _is_folder(folder: str | Path, owners: set[int], without: int) -> bool:
     try:
         found = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & without
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in owners and not found.st_mode & without

@@ -15,8 +15,11 @@ from aurora.engine.spark import java
 from aurora.engine.spark.java import class_archive, prepare
 from aurora.engine.spark.java_archive import run_queries
 from aurora.errors import AuroraError
+from tests.engine.strangers import as_a_stranger, open_folder
 from tests.engine.without_spark import BASE
 from tests.test_docs import call
+
+__all__ = ["open_folder"]
 
 # Says whether an archive of classes is mapped into Java.
 LOOK = """
@@ -75,6 +78,34 @@ def test_classes_that_cannot_be_used_are_left_alone(prepared: Path) -> None:
     half.write_bytes(content[: len(content) // 2])
     half.replace(prepared)
     assert class_archive() is None
+
+
+def test_nothing_is_started_from_a_folder_that_others_could_change(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(open_folder))
+    folder = open_folder / "aurora-spark"
+    as_a_stranger("import os, sys; os.mkdir(sys.argv[1]); os.chmod(sys.argv[1], 0o777)", folder)
+    with java.spark_home() as home:
+        assert home is None and list(folder.iterdir()) == []
+
+
+def test_the_folder_of_an_earlier_version_is_closed_and_put_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made with the mode that the user's files have; what others put there in place of links is not followed."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with java.spark_home() as home:
+        assert home is not None
+    for folder in (home, home.parent):
+        folder.chmod(0o775)
+    (home / "bin").unlink()
+    (home / "bin").symlink_to(tmp_path)
+    with java.spark_home() as home:
+        assert home is not None and os.readlink(home / "bin") == str(java.REAL / "bin")
+        assert {folder.stat().st_mode & 0o777 for folder in (home, home.parent)} == {0o700}
 
 
 def test_with_a_spark_of_the_users_own_there_is_nothing_to_prepare(monkeypatch: pytest.MonkeyPatch) -> None:

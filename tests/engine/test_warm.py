@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from pyspark.sql import SparkSession
 
 from aurora import Memory, Network, run
 from aurora.engine.spark import warm, warm_start
+from tests.engine.strangers import open_folder, start_a_stranger
 from tests.history.attached import wait_until
+
+__all__ = ["open_folder"]
 
 PROBE = "tests.engine.warm_probe"
 # As the module that Spark would name: only those that Spark starts for each query are forked.
@@ -157,7 +161,7 @@ def test_what_a_killed_process_left_is_removed(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     left = tmp_path / f"{warm.FOLDER}left" / "socket"
-    left.parent.mkdir()
+    left.parent.mkdir(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(left))
     (tmp_path / f"{warm.FOLDER}used").symlink_to(os.path.dirname(place))
@@ -167,6 +171,58 @@ def test_what_a_killed_process_left_is_removed(
     assert not left.parent.exists() and os.path.exists(place)
     asked, _ = ask(place, tmp_path)
     assert end(asked) == 7
+
+
+# A socket at which nobody is ever answered, because others wait there already.
+DEAF = """
+import os, socket, sys
+os.makedirs(sys.argv[1], 0o755)
+listener, first = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + "/socket")
+os.chmod(sys.argv[1] + "/socket", 0o777)
+listener.listen(0)
+first.connect(sys.argv[1] + "/socket")
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_socket_of_another_user_stops_nobody(open_folder: Path) -> None:
+    with start_a_stranger(DEAF, open_folder / f"{warm.FOLDER}deaf") as stranger:
+        assert stranger.stdout is not None and stranger.stdout.readline() == "there\n"
+        warm._sweep(time.time() + 60)
+        assert (open_folder / f"{warm.FOLDER}deaf" / "socket").exists()
+        stranger.communicate()
+
+
+def test_who_is_too_busy_to_answer_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(warm, "ANSWER", 0.01)
+    busy = tmp_path / f"{warm.FOLDER}busy" / "socket"
+    busy.parent.mkdir(0o700)
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as first:
+        listener.bind(str(busy))
+        listener.listen(0)
+        first.connect(str(busy))
+        warm._sweep(time.time() + 60)
+        assert busy.exists()
+
+
+@pytest.mark.parametrize("planted", ["#!/bin/sh\necho planted\n", None])
+def test_a_starter_that_somebody_else_could_have_written_is_replaced(
+    tmp_path: Path, planted: str | None
+) -> None:
+    starter = warm._write_starter(tmp_path)
+    assert starter is not None
+    good = Path(starter).read_text()
+    Path(starter).unlink()
+    if planted is None:
+        (tmp_path / "planted").write_text(good)
+        Path(starter).symlink_to(tmp_path / "planted")
+    else:
+        Path(starter).write_text(planted)
+    assert warm._write_starter(tmp_path) == starter and Path(starter).read_text() == good
+    assert not Path(starter).is_symlink() and Path(starter).stat().st_mode & 0o777 == 0o700
 
 
 def test_a_query_asks_its_source_from_a_fork(spark: SparkSession) -> None:

@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 
 from aurora.cache import cache_folder
+from aurora.engine.private import close_to_others, is_trusted_file
 from aurora.engine.spark.local_files import JAR
 from aurora.errors import AuroraError
 
@@ -52,7 +53,7 @@ def class_archive() -> Path | None:
     """
     home = _home()
     name = home and _name(home)
-    found = home.glob(f"{name}-*.jsa") if home and name else []
+    found = filter(is_trusted_file, home.glob(f"{name}-*.jsa") if home and name else [])
     return next((path for path in found if path.stem.endswith(f"-{path.stat().st_size}")), None)
 
 
@@ -90,6 +91,7 @@ def prepare() -> Path:
             )
         for old in home.glob("classes-*.jsa"):
             old.unlink(missing_ok=True)
+        partial.chmod(0o600)
         path = home / f"{name}-{partial.stat().st_size}.jsa"
         partial.replace(path)
     except subprocess.TimeoutExpired:
@@ -100,20 +102,38 @@ def prepare() -> Path:
 
 
 def _home() -> Path | None:
-    """None where the user says where Spark is, or nothing can be written. It does not move: archives depend on it."""
+    """Return the folder for Spark's home, which does not move, because archives depend on it; None where the user says
+    where Spark is, or where nothing can be written, or others could change what is started from there.
+    """
     if "SPARK_HOME" in os.environ:
         return None
     mark = hashlib.sha256(str(REAL).encode()).hexdigest()[:8]
     home = cache_folder() / f"spark-{pyspark.__version__}-{mark}"
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.parent.parent.mkdir(parents=True, exist_ok=True)
+        if not (close_to_others(home.parent) and close_to_others(home)):
+            return None
         for name in ("bin", "conf", "jars", "sbin"):
-            if (REAL / name).exists():
-                with suppress(FileExistsError):
-                    (home / name).symlink_to(REAL / name)
+            if (REAL / name).exists() and not _leads_to(home / name, REAL / name):
+                _replace_link(home / name, REAL / name)
     except OSError:
         return None
     return home
+
+
+def _leads_to(link: Path, place: Path) -> bool:
+    try:
+        return os.readlink(link) == str(place)
+    except OSError:
+        return False
+
+
+def _replace_link(link: Path, place: Path) -> None:
+    """Make a link in one step, for others may start Spark at the same moment."""
+    partial = link.with_name(f"{link.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    partial.symlink_to(place)
+    partial.replace(link)
 
 
 def _name(home: Path) -> str | None:

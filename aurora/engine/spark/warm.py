@@ -25,6 +25,7 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
+from aurora.engine.private import is_private, is_trusted_file, own_folder, replace_own
 from aurora.engine.spark import warm_start
 from aurora.engine.spark.warm_start import MODULES, PLACE
 
@@ -52,6 +53,8 @@ DEAF = ("/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh")
 LONGEST = 100
 # Folders of sockets begin with this; one that is so many seconds old, and where nobody listens, was left behind.
 FOLDER, STALE = "aurora-python-", 60
+# How long whoever listens may take to answer, in seconds.
+ANSWER = 0.5
 
 # The process that was started here, and where it listens.
 _started: tuple[subprocess.Popen[bytes], str] | None = None
@@ -80,16 +83,17 @@ def warm_python(folder: Path | None) -> Iterator[str | None]:
 
 
 def _write_starter(folder: Path) -> str | None:
+    """Return the script to be started as Python, which is written unless it is there; None where it cannot be."""
     command = shlex.join(
         [sys.executable, "-I", "-S", str(Path(warm_start.__file__).resolve()), sys.executable]
     )
     text = f'#!/bin/sh\nexec {command} "$@"\n'
     path = folder / f"python-{sha256(text.encode()).hexdigest()[:16]}"
     try:
-        if not path.exists():
+        if not (is_trusted_file(path) and path.read_text() == text):
             partial = folder / f"{path.name}.{os.getpid()}"
-            partial.write_text(text)
-            partial.chmod(0o755)
+            with open(replace_own(partial, 0o700), "w") as file:
+                file.write(text)
             partial.replace(path)
     except OSError:
         return None
@@ -104,7 +108,7 @@ def _start() -> str | None:
         return _started[1]
     _sweep(time.time() - STALE)
     try:
-        folder = tempfile.mkdtemp(prefix=FOLDER)
+        folder = str(own_folder(FOLDER))
     except OSError:
         return None
     place = os.path.join(folder, "socket")
@@ -126,14 +130,16 @@ def _start() -> str | None:
 
 
 def _sweep(before: float) -> None:
-    """Removes what processes left that were killed, and began before that moment: nobody listens there any more."""
-    for socket_file in Path(tempfile.gettempdir()).glob(f"{FOLDER}*/socket"):
+    """Remove what processes of this user left that were killed, and began before that moment: nobody listens there."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
         with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
-            if socket_file.stat().st_mtime < before:
+            if is_private(folder) and (folder / "socket").lstat().st_mtime < before:
+                # Who does not answer, because too many ask, is there all the same.
+                probe.settimeout(ANSWER)
                 try:
-                    probe.connect(str(socket_file))
+                    probe.connect(str(folder / "socket"))
                 except ConnectionRefusedError:
-                    shutil.rmtree(socket_file.parent, ignore_errors=True)
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stop() -> None:
