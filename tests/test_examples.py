@@ -150,25 +150,59 @@ def test_what_make_run_shows(spark: SparkSession, tmp_path: Path) -> None:
     assert result.totals.discarded == {}
 
 
-def test_the_table_of_orders_and_rates_in_the_manual_is_that_of_the_example() -> None:
-    folder = EXAMPLES / "29_orders_and_rates"
-    page = (EXAMPLES.parent / "docs" / "networks.md").read_text()
-    described = page[page.index("| rates.csv:") : page.index("By time, both sides have")]
-    wanted: dict[str, list[list[str]]] = {"rates.csv": [], "orders.csv": [], "invoices.csv": []}
+MANUAL = (EXAMPLES.parent / "docs" / "networks.md").read_text()
+
+
+def tables(described: str) -> dict[str, list[list[str]]]:
+    """The rows that tables of the manual show, by the file that stands at the head of a column."""
+    found: dict[str, list[list[str]]] = {}
     titles: list[str] = []
     for line in described.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         names = [cell.partition(":")[0] for cell in cells]
-        if names[0] in wanted:
+        if names[0].endswith(".csv"):
             titles = names
+            found |= {name: [] for name in names if name}
         elif titles and line.startswith("| "):
             for title, cell in zip(titles, cells, strict=True):
-                if title in wanted:
-                    wanted[title].append(["" if value == "null" else value for value in cell.split(", ")])
-    places = {"invoices.csv": folder / "expected" / "invoices.csv"}
-    for name, rows in wanted.items():
-        _, *found = csv.reader(places.get(name, folder / name).read_text().splitlines())
-        assert [[value.removeprefix("2026-11-16 ") for value in row] for row in found] == rows, name
-    assert to_text(from_text(page[page.index("network: orders and rates") :].partition("```")[0])) == to_text(
-        read_network(folder / "network.yaml")
-    )
+                if title:
+                    found[title].append(["" if value == "null" else value for value in cell.split(", ")])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "behind"),
+    [
+        ("29_orders_and_rates", "By time, both sides have"),
+        ("30_inputs_in_order", "- The fields are whole numbers"),
+    ],
+)
+def test_the_tables_in_the_manual_are_those_of_the_example(name: str, behind: str) -> None:
+    network = read_network(EXAMPLES / name / "network.yaml")
+    described = MANUAL[MANUAL.index(f"network: {network.name}\n") : MANUAL.index(behind)]
+    assert to_text(from_text(described.partition("```")[0])) == to_text(network)
+    shown = tables(described)
+    assert shown.keys() & {f"{output}.csv" for output in network.outputs}
+    for file, rows in shown.items():
+        given = file.removesuffix(".csv") in network.inputs
+        text = (EXAMPLES / name / ("" if given else "expected") / file).read_text()
+        _, *found = csv.reader(text.splitlines())
+        assert [[value.removeprefix("2026-11-16 ") for value in row] for row in found] == rows, file
+
+
+@pytest.mark.parametrize(
+    ("name", "warned"), [("16_tolls_as_of", 2), ("29_orders_and_rates", 0), ("30_inputs_in_order", 0)]
+)
+def test_a_run_warns_of_files_that_race(
+    name: str, warned: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = read_network(EXAMPLES / name / "network.yaml")
+    outputs_here(EXAMPLES / name, network, tmp_path, Settings(partitions=1))
+    said = [record.getMessage() for record in caplog.records if "joins as of" in record.getMessage()]
+    assert len(said) == warned
+    if warned:
+        assert said[0] == (
+            "box priced joins as of by arrival: entries and tolls are files, which are read side by side, row by row, "
+            "so that a row of entries may meet one of tolls that is later than it; for the latest row by time write "
+            "asof: {left: Field, right: Field}, or give both inputs an order: Field, by which they are merged"
+        )

@@ -66,13 +66,17 @@ def explain(
         typer.echo(draw_figures(drawn, find_status(place)))
     if plot is not None or home is not None:
         return
+    from aurora.cli.telling import warn
     from aurora.engine.plan.explain import describe_network, describe_stages
     from aurora.engine.plan.plan import plan_network
+    from aurora.network.asof_races import find_races
 
     given = _given(read, "aurora explain")
     plan = plan_network(given)
     typer.echo(describe_network(given))
     typer.echo(describe_stages(plan))
+    for race in find_races(given):
+        warn(race.describe(known=False))
     if spark:
         from aurora.engine.query import explain_plan
 

@@ -9,7 +9,7 @@ import typer
 
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
-from aurora.cli.telling import tell
+from aurora.cli.telling import tell, warn
 from aurora.engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,9 +74,12 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
     """
     from aurora.cli.summary import count
     from aurora.engine.plan.explain import describe_network
+    from aurora.network.asof_races import find_races
 
     checked = look_into(network, allow_file)
     typer.echo(describe_network(checked))
+    for race in find_races(checked):
+        warn(race.describe(known=False))
     typer.echo(
         f"ok: {count(len(checked.boxes), 'box', 'boxes')}, {count(len(checked.inputs), 'input', 'inputs')}, "
         f"{count(len(checked.outputs), 'output', 'outputs')}"

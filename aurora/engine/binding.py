@@ -4,7 +4,7 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,10 @@ from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink, StagingSink, is_shared
 from aurora.engine.sources.address import check_source, open_source, read_table, source_path, source_paths
+from aurora.engine.sources.in_order.inputs import put_in_order
 from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.engine.sources.live.receivers import Feed
+from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.source import Source, check_reached
 from aurora.engine.spark.source import Admission
 from aurora.engine.spark.user_modules import ship_functions
@@ -32,6 +34,7 @@ from aurora.engine.statistics import BatchReport
 from aurora.engine.totals import Totals
 from aurora.engine.wagons import Job
 from aurora.errors import AuroraError
+from aurora.network.asof_races import find_races
 from aurora.network.bins import Bins, make_bins
 from aurora.network.network import Network
 from aurora.network.qos import find_zone
@@ -91,6 +94,7 @@ class Bound:
         plan = plan_network(narrow, list(sinks), settings.fuse)
         ship_functions(network, [*sources.values(), *sinks.values()])
         places = find_places(network, sources)
+        _warn_of_races(network, plan, sources, places)
         with ExitStack() as held:
             locks = Locks()
             checkpoint = locate_checkpoint(opened, settings)
@@ -223,6 +227,16 @@ def find_reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
     return _reads(network, sources)
 
 
+def _warn_of_races(network: Network, plan: Plan, sources: Mapping[str, Any], places: Collection[str]) -> None:
+    """Say where which of two files is ahead decides what comes out."""
+    # What stands around an address says itself when its rows come.
+    files = [name for name in places if not isinstance(sources[name], Wrapping)]
+    used = {box.name for stage in plan.stages for box in stage.boxes}
+    for race in find_races(network, files):
+        if race.box in used:
+            logging.getLogger("aurora").warning(race.describe(known=True))
+
+
 def _reads(network: Network, sources: Mapping[str, Any]) -> list[Read]:
     reads = [
         Read(f"{'table' if entry.static else 'source'} {name}", os.path.abspath(path))
@@ -315,7 +329,7 @@ def _open_all(
         source, receiver = open_source(name, addresses[name], schema, settings.follow, checkpoint.sources)
         streams[name] = source
         receivers += [receiver] if receiver else []
-    return streams, receivers
+    return put_in_order(network, streams), receivers
 
 
 def _unchanged(

@@ -17,6 +17,7 @@ from aurora.engine.controls import Controls, Rewrites
 from aurora.engine.drops import Drop
 from aurora.engine.plan.plan import Entry, Plan
 from aurora.engine.plan.rewriting import rewrite_plan
+from aurora.engine.sources.in_order.turns import count_turns
 from aurora.engine.sources.input_checks import check_portion
 from aurora.engine.sources.portion_schema import fit_rows
 from aurora.engine.sources.source import Cursor, Portion, Reject, Source, notices
@@ -125,8 +126,8 @@ class LocalRun:
             self.feed(trains, Moment(now, self._number, end, now))
             self.rejects += [(name, bad) for name, (_, rejects) in portions for bad in rejects]
             self.notices += notices({name: at for name, at in reached.items() if at is not places[name]})
-            most = max(reached[name]["row"] - places[name]["row"] for name in reached)
-            self._number += 2 * (most * len(reached) + 1)
+            moved = {name: reached[name]["row"] - places[name]["row"] for name in reached}
+            self._number += 2 * (count_turns(sources, moved) * len(reached) + 1)
             self._places = reached
 
     def _numbered(
@@ -135,7 +136,10 @@ class LocalRun:
         name, schema = self.plan.inputs[index]
         portion = replace(portion, rows=fit_rows(f"source {name}", portion, schema))
         portion = check_portion(name, portion, self.plan.checks.get(name, ()))
-        keys = arrival_numbers(self._number, portion.numbers - start, index, len(self.plan.inputs))
+        if portion.order is not None:
+            keys = arrival_numbers(self._number, portion.order, 0, 1)
+        else:
+            keys = arrival_numbers(self._number, portion.numbers - start, index, len(self.plan.inputs))
         arrived = np.full(len(keys), now, np.int64) if portion.arrived is None else portion.arrived
         return Train(portion.rows, arrived, keys[None]), portion.rejects
 

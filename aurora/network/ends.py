@@ -23,27 +23,34 @@ __all__ = [
 ]
 
 Entries = list[tuple[str, Mapping[str, Any]]]
+INPUT = {"schema", "static", "point", "check", "order", "idle"}
 KEPT = "{from: box, keep: 2h}"
 STORED = '{stored: "parquet:PATH", key: [Field]}'
 
 
 def add_input(network: Network, name: str, entry: Any, points: Mapping[str, Schema] | None) -> None:
     where = f"input {name}"
-    known = isinstance(entry, Mapping) and not set(entry) - {"schema", "static", "point", "check"}
+    known = isinstance(entry, Mapping) and not set(entry) - INPUT
     if not known or not {"schema", "point"} & set(entry):
         raise AuroraError(
             f'{where}: write {{schema: "Field type, .."}}, with static: true for a table, or check: '
-            "{reason: condition} for what every tuple must satisfy; or {point: NAME}"
+            "{reason: condition} for what every tuple must satisfy, or order: Field for inputs that arrive merged by "
+            "it; or {point: NAME}"
         )
     static, point = read_truth(entry, "static", where), entry.get("point")
-    check: dict[str, Any] = {"check": entry["check"] or {}} if "check" in entry else {}
-    if static and check:
+    more: dict[str, Any] = {"check": entry["check"] or {}} if "check" in entry else {}
+    for key in ("order", "idle"):
+        if key in entry:
+            if static:
+                raise AuroraError(f"{where}: a table is read whole before all else; leave {key} out")
+            more[key] = entry[key]
+    if static and more:
         raise AuroraError(
             f"{where}: a table has no check, for every answer may depend on each of its rows; leave it out"
         )
     add = network.table if static else network.input
     if "point" not in entry:
-        add(name, str(entry["schema"]), **check)
+        add(name, str(entry["schema"]), **more)
         return
     if not isinstance(point, str):
         raise AuroraError(f"{where}: point is the name of a connection point, found '{point}'")
@@ -57,7 +64,7 @@ def add_input(network: Network, name: str, entry: Any, points: Mapping[str, Sche
                 f"{where}: this network is a query that takes the point {point} of a running one; "
                 f'attach it with aurora attach DIR QUERY, or give the schema: "Field type, .."'
             )
-    add(name, schema, point=point, **check)
+    add(name, schema, point=point, **more)
 
 
 def check_points(network: Network, points: Mapping[str, Schema]) -> None:
@@ -162,6 +169,10 @@ def _input(entry: Input) -> dict[str, Any]:
     told["schema"] = str(entry.schema)
     if entry.checks:
         told["check"] = {check.reason: check.condition.text for check in entry.checks}
+    if entry.order is not None:
+        told["order"] = entry.order
+    if entry.idle is not None:
+        told["idle"] = f"{entry.idle}ms"
     return told | ({"static": True} if entry.static else {})
 
 

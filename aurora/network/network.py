@@ -21,6 +21,7 @@ from aurora.network.boxes import (
     with_references,
 )
 from aurora.network.checks import Check, read_checks
+from aurora.network.input_order import read_input_order
 from aurora.network.points import Point, Stored, check_key, check_name, find_schema, make_point
 from aurora.network.qos import CAUSE, Qos, read_latency_from, read_qos
 from aurora.network.relations import check_relations
@@ -35,7 +36,8 @@ class Input:
     """Where tuples come in; a static one is a table.
 
     `stored` says where a table lies; `point` is the connection point, or the stored set, whose tuples these are.
-    `checks` are what its tuples must satisfy.
+    `checks` are what its tuples must satisfy. Inputs with an `order` arrive merged by these fields; one that is live
+    and silent holds the others back, but not for longer than `idle` milliseconds.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Input:
     stored: Stored | None = None
     point: str | None = None
     checks: tuple[Check, ...] = ()
+    order: str | None = None
+    idle: int | None = None
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,16 @@ class Network:
         *,
         point: str | None = None,
         check: Mapping[str, str] | None = None,
+        order: str | None = None,
+        idle: str | None = None,
     ) -> Stream:
         """An input; `point` is a connection point of the running network to attach to, or a stored set of this one.
 
-        `check` are conditions that a tuple must satisfy, by the reasons for which others are rejected.
+        `check` are conditions that a tuple must satisfy, by the reasons for which others are rejected. Inputs with an
+        `order` arrive as one stream that is merged by these fields. A live one that is silent holds the others back,
+        for `idle` at most: "10s".
         """
-        return self._input(name, schema, static=False, point=point, check=check)
+        return self._input(name, schema, static=False, point=point, check=check, order=order, idle=idle)
 
     def table(self, name: str, schema: str | Schema | None = None, *, point: str | None = None) -> Stream:
         """A static table for joins: it is bound to a source like an input, and read whole."""
@@ -144,6 +152,8 @@ class Network:
         static: bool,
         point: str | None,
         check: Mapping[str, str] | None = None,
+        order: str | None = None,
+        idle: str | None = None,
     ) -> Stream:
         where = f"input {name}"
         self._new_name(name, where, self.inputs)
@@ -164,7 +174,13 @@ class Network:
         # A window by "#" gives a field of that name, which can come back by a point.
         self._check_fields(parsed, where, () if point is None else ("#",))
         checks = () if check is None else read_checks(check, parsed, where)
-        return self._take(Input(name, parsed, static, point=point, checks=checks))
+        if order is not None and point is not None:
+            raise AuroraError(
+                f"{where}: the tuples of {point} come in the order in which they arrived there; leave order out"
+            )
+        others = [entry for entry in self.inputs.values() if entry.name != name]
+        held = read_input_order(order, idle, parsed, others, where)
+        return self._take(Input(name, parsed, static, None, point, checks, order, held))
 
     def _take(self, entry: Input) -> Stream:
         if entry.name in self.inputs:

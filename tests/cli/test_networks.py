@@ -48,6 +48,20 @@ def test_check_prints_the_boxes(aurora) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("command", [["check"], ["explain", "--no-spark"]])
+def test_a_join_as_of_by_arrival_of_two_inputs_is_warned_of(aurora, command: list[str]) -> None:  # type: ignore[no-untyped-def]
+    ended = aurora(*command, EXAMPLES / "16_tolls_as_of" / "network.yaml")
+    assert ended.status == 0 and ended.err.count("\n") == 2
+    assert (
+        "box priced joins as of by arrival: if entries and tolls are files, they are read side by"
+        in ended.err
+    )
+    assert "asof: {left: Field, right: Field}, or give both inputs an order: Field" in ended.err
+    for name in ("29_orders_and_rates", "30_inputs_in_order"):
+        assert aurora(*command, EXAMPLES / name / "network.yaml").err == ""
+
+
+@pytest.mark.usefixtures("no_spark")
 def test_explain_shows_the_fused_stages(aurora) -> None:  # type: ignore[no-untyped-def]
     ended = aurora("explain", "--no-spark", BORDER)
     assert ended.status == 0

@@ -30,12 +30,14 @@ boxes:
   alone: {join: "left.Pos = right.Pos", left: over.1, right: over.2, size: 3, outer: both,
           left_order: {on: Time, slack: 3}, right_order: {on: Time, slack: 9}}
   latest: {join: "left.Sid = right.Sid", left: over.1, right: over.2, asof: true, outer: left}
+  known: {join: "left.Sid = right.Sid", left: over.1, right: over.2, asof: {left: Time, right: Time}, outer: left,
+          left_order: {slack: 3}, right_order: {slack: 9, clock: reports}}
   at: {resample: {pos: "avg(Pos)", n: "count(*)"}, left: beats, right: reports, size: 6,
        left_order: {on: Time}, right_order: {on: Time, slack: 1, group_by: [Sid]}}
   held: {wait: Time, from: reports, for: crowd, order: {on: Time}}
   zoned: {join: "left.Pos >= right.Low and left.Pos < right.High", left: reports, right: zones}
 outputs: {feet: feet, both: both, sorted: sorted, crowd: crowd, busy: busy, each: each, again: again, pairs: pairs,
-          own: own, alone: alone, latest: latest, at: at, held: held, zoned: zoned}
+          own: own, alone: alone, latest: latest, known: known, at: at, held: held, zoned: zoned}
 """
 
 ZONES = "Low,High,Zone\n0,20,near\n15,40,far\n"

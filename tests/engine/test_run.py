@@ -46,6 +46,24 @@ def test_batches_partitions_and_fusing_change_nothing(
     assert result(inputs, tmp_path, Settings(batch=batch, partitions=partitions, fuse=fuse)) == whole
 
 
+def test_inputs_in_order_arrive_as_one_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """For every batch; what stands in another file is read by another task."""
+    network = Network("merged")
+    schema = "t int, v string"
+    streams = [network.input(name, schema, order="t") for name in ("one", "two")]
+    network.output("all", streams[0].union(streams[1]))
+    values = {"one": [1, 4, 4, 7, 12], "two": [2, 4, 5, 6, 7, 8, 9]}
+    sources = {}
+    for name, found in values.items():
+        (tmp_path / f"{name}.csv").write_text("".join(f"{t},{name}{n}\n" for n, t in enumerate(found)))
+        sources[name] = f"csv:{tmp_path}/{name}.csv"
+    wanted = sorted((t, name, n) for name, found in values.items() for n, t in enumerate(found))
+    for batch in (2, 100):
+        sink = tmp_path / f"all-{batch}.csv"
+        run(network, sources, {"all": f"csv:{sink}"}, Settings(batch=batch, partitions=3))
+        assert sink.read_text() == "t,v\n" + "".join(f"{t},{name}{n}\n" for t, name, n in wanted)
+
+
 def test_batches_of_one_tuple(spark: SparkSession, tmp_path: Path) -> None:
     network = Network("sums")
     stream = network.input("numbers", "g int, t int, v double")

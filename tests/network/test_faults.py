@@ -380,6 +380,25 @@ FILES: dict[str, str] = {
     'inputs: {a: {schema: ""}}': "input a: the schema is empty",
     'inputs: {a: {schema: "`#x` int"}}': "input a: field #x: names that begin with # are reserved",
     'inputs:\n  a: {schema: "A int"}\n  a: {schema: "A int"}': "network, line 3: not valid YAML: 'a' appears twice",
+    'inputs: {a: {schema: "Time int", order: Tim}}': (
+        "input a: order: there is no field Tim (did you mean Time?); the fields are Time"
+    ),
+    'inputs: {a: {schema: "A int", order: [A]}}': "input a: order: there is no field ['A']; the fields are A",
+    'inputs: {a: {schema: "A double", order: A}}': (
+        "input a: order: A is double; inputs are merged by a whole number, a date or a timestamp"
+    ),
+    'inputs: {a: {schema: "A int", order: A}, b: {schema: "B date", order: B}}': (
+        "input b: order: B is date, and A of input a is int: they cannot be compared; declare them alike"
+    ),
+    'inputs: {a: {schema: "A int", idle: 10s}}': "input a: idle says how long other inputs wait for this one in the",
+    'inputs: {a: {schema: "A int", order: A, idle: 10}}': "input a: idle: '10' is not a span of time; write for",
+    'inputs: {a: {schema: "A int", order: A, idle: 0s}}': "input a: idle: found '0s'; write a span above 0, such as",
+    'inputs: {a: {schema: "A int", static: true, order: A}}': (
+        "input a: a table is read whole before all else; leave order out"
+    ),
+    'inputs: {a: {schema: "A int", point: p, order: A}}': (
+        "input a: the tuples of p come in the order in which they arrived there; leave order out"
+    ),
     'inputs: {a: {schema: "A int"}}\nboxes: [a]': "network: boxes is a mapping of names to boxes",
     'inputs: {a: {schema: "A int"}}\noutputs: [a]': "network: outputs is a mapping of names",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; the inputs and",

@@ -128,7 +128,8 @@ def test_a_word_that_yaml_once_took_for_a_truth_value() -> None:
 def networks(draw: st.DrawFn) -> Network:
     """Up to eight boxes of every kind, each on streams that are there; fields stay those of SCHEMA where they can."""
     net = Network(draw(st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1)))
-    streams = [net.input(f"in{i}", SCHEMA) for i in range(draw(st.integers(1, 3)))]
+    ordered = st.sampled_from([{}, {"order": "Time"}, {"order": "Time", "idle": "1.5s"}])
+    streams = [net.input(f"in{i}", SCHEMA, **draw(ordered)) for i in range(draw(st.integers(1, 3)))]
     streams += [net.input("past", SCHEMA, point="recent")] if draw(st.booleans()) else []
     tables = [net.table("people", "Sid int, Level int")]
     tables.append(net.stored("levels", "csv:levels.csv", draw(KEYS), "Sid int, Level int, Name string"))

@@ -47,6 +47,15 @@ class KafkaTopic:
         """What is not read yet waits in the topic: a run that falls behind loses nothing."""
         return True
 
+    def uncut(self, cursor: Cursor) -> str:
+        """Return why the rows behind a place have no one order; an empty text if they have."""
+        count = len(cursor["offsets"])
+        return (
+            ""
+            if count == 1
+            else f"topic {self.address.topic} has {count} partitions, which have no common order"
+        )
+
     def identity(self) -> str:
         return self.address.identity()
 

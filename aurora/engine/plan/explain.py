@@ -16,7 +16,8 @@ def describe_network(network: Network) -> str:
             lines.append(f"  stored {name} in {entry.stored.address}{_by(entry.stored.key)} ({entry.schema})")
         else:
             taken = "" if entry.point is None else f" <- point {entry.point}"
-            lines.append(f"  {'table' if entry.static else 'input'} {name}{taken} ({entry.schema})")
+            ordered = "" if entry.order is None else f" in the order of {entry.order}"
+            lines.append(f"  {'table' if entry.static else 'input'} {name}{taken}{ordered} ({entry.schema})")
     for box in network.boxes.values():
         taken = ", ".join(str(port) for port in box.inputs)
         for port, schema in box.operator.outputs.items():

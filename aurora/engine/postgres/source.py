@@ -43,6 +43,10 @@ class PostgresTable:
         """What is not read yet waits in the table: a run that falls behind loses nothing."""
         return True
 
+    def uncut(self, cursor: Cursor) -> str:
+        """Return why it is not cut at any row: all rows of a value come at once."""
+        return "a table that is read by a growing column is read in the order of that column"
+
     @property
     def _what(self) -> str:
         return f"source {self.name}"

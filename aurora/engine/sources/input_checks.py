@@ -1,17 +1,17 @@
 """Rows that can be read and break a check of their input: they are rejected like lines that cannot be read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from aurora.algebra.tuples.train import Ints
+from aurora.algebra.tuples.train import Ints, Mask
 from aurora.engine.sources.source import Portion, Reject
 from aurora.network.checks import Check
 
-__all__ = ["check_portion"]
+__all__ = ["check_portion", "find_origins", "leave_out"]
 
 # So much of a row is shown where it was no line of text.
 SHOWN = 500
@@ -30,10 +30,14 @@ def check_portion(name: str, portion: Portion, checks: Sequence[Check]) -> Porti
     if not broken:
         return portion
     rejects = [reject for check, places in broken for reject in _rejects(name, portion, check, places)]
-    chosen = pa.array(good)
+    return leave_out(portion, good, rejects)
+
+
+def leave_out(portion: Portion, good: Mask, rejects: Iterable[Reject]) -> Portion:
+    """Return a portion with its good rows only; why the others are left out stands in the rejects."""
     return replace(
         portion,
-        rows=rows.filter(chosen),
+        rows=portion.rows.filter(pa.array(good)),
         numbers=portion.numbers[good],
         rejects=tuple(sorted([*portion.rejects, *rejects], key=lambda bad: (bad.file, bad.line))),
         arrived=None if portion.arrived is None else portion.arrived[good],
@@ -41,18 +45,21 @@ def check_portion(name: str, portion: Portion, checks: Sequence[Check]) -> Porti
     )
 
 
-def _rejects(name: str, portion: Portion, check: Check, places: Ints) -> list[Reject]:
+def find_origins(name: str, portion: Portion, places: Ints) -> list[Reject]:
+    """Return where rows were read, as rejects without a reason."""
     if not len(places):
         return []
-    rows = portion.rows
     numbers = portion.numbers[places]
     if portion.origins is not None:
-        found = portion.origins(numbers)
-    else:
-        # A row that was no line of text: its number in the source, and its fields.
-        texts = [json.dumps(row, default=str)[:SHOWN] for row in rows.take(pa.array(places)).to_pylist()]
-        found = [Reject(name, int(number) + 1, "", text) for number, text in zip(numbers, texts, strict=True)]
+        return portion.origins(numbers)
+    # A row that was no line of text: its number in the source, and its fields.
+    rows = portion.rows.take(pa.array(places)).to_pylist()
+    texts = [json.dumps(row, default=str)[:SHOWN] for row in rows]
+    return [Reject(name, int(number) + 1, "", text) for number, text in zip(numbers, texts, strict=True)]
+
+
+def _rejects(name: str, portion: Portion, check: Check, places: Ints) -> list[Reject]:
     return [
-        replace(reject, reason=check.explain(rows.slice(place, 1)))
-        for reject, place in zip(found, places.tolist(), strict=True)
+        replace(reject, reason=check.explain(portion.rows.slice(place, 1)))
+        for reject, place in zip(find_origins(name, portion, places), places.tolist(), strict=True)
     ]

@@ -20,6 +20,7 @@ from aurora.engine.sources.source import (
     forget_before,
     rows_waiting,
     source_identity,
+    why_uncut,
 )
 from aurora.errors import AuroraError
 
@@ -79,6 +80,9 @@ class PacedSource:
     @property
     def skips(self) -> bool:
         return can_skip(self.source)
+
+    def uncut(self, cursor: Cursor) -> str:
+        return why_uncut(self.source, cursor["source"])
 
     def identity(self) -> str:
         return f"paced:{self.rate:g}:{self.wait}:{source_identity(self.source)}"

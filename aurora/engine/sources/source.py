@@ -38,6 +38,7 @@ __all__ = [
     "rows_waiting",
     "source_identity",
     "unit_of",
+    "why_uncut",
 ]
 
 # A place in a source; it is kept in Spark's offset log, so it is plain JSON. Every cursor has "row": rows before it.
@@ -111,7 +112,9 @@ class Source(Protocol):
     with another one; `forget(cursor)` is called when nothing before that position will be read again;
     `waiting(cursor) -> int` is about how many rows are available after that position; `row_bytes(cursor) -> int` is
     about how many bytes each of the next rows has, so that a batch of wide rows has fewer of them; `portions(rows)`
-    gives all its rows in portions of at most `rows` rows. It may have five attributes: `keeps`, if its rows wait at the
+    gives all its rows in portions of at most `rows` rows; `uncut(cursor) -> str` is the reason why `advance` may stop
+    elsewhere than at the row that is asked for, if it may, so that such a source is not put in the order of a field. It
+    may have five attributes: `keeps`, if its rows wait at the
     source until they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can
     skip rows (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest
     batches, as those of a stored file do; `unit`, if its positions count something smaller than rows, such as bytes:
@@ -251,3 +254,9 @@ def notices(places: dict[str, Cursor]) -> list[str]:
 def unit_of(source: Source) -> int:
     """How many steps of its cursors make a row, about."""
     return int(getattr(source, "unit", 1))
+
+
+def why_uncut(source: Source, cursor: Cursor) -> str:
+    """Return why a source cannot stop at any row behind a place; an empty text if it can."""
+    ask = getattr(source, "uncut", None)
+    return str(ask(cursor)) if callable(ask) else ""

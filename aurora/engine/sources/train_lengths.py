@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from aurora.engine.sources.source import NOTICE, Cursor, Piece, Source, rows_waiting, source_identity
+from aurora.engine.sources.source import (
+    NOTICE,
+    Cursor,
+    Piece,
+    Source,
+    rows_waiting,
+    source_identity,
+    why_uncut,
+)
 
 __all__ = ["Cut", "CutSource"]
 
@@ -32,6 +40,9 @@ class CutSource:
     source: Source
     lengths: tuple[int, ...]
     live: bool = False
+
+    def uncut(self, cursor: Cursor) -> str:
+        return why_uncut(self.source, cursor["source"])
 
     def identity(self) -> str:
         return f"cut:{source_identity(self.source)}"

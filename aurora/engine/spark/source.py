@@ -113,6 +113,7 @@ class Admission:
         Each input advances by the same number of rows: so tuples of several files interleave alike, however the
         files are cut into batches. `limits` are the rows at which live inputs stop.
         """
+        from aurora.engine.sources.in_order.turns import count_turns
         from aurora.engine.sources.source import unit_of
 
         controls = controls or Controls()
@@ -129,18 +130,19 @@ class Admission:
         if places == start["inputs"] and not end and not tick and not first:
             return start
         moved = {name: places[name]["row"] - start["inputs"][name]["row"] for name in places}
-        rows = max(moved.values())
+        turns = count_turns(self.sources, moved)
+        whole = {name: count // unit_of(self.sources[name]) for name, count in moved.items()}
         given = [place["now"] for place in places.values() if "now" in place]
         now = max(given) if given else wall if live else 0
         return {
             "inputs": places,
             "batch": start["batch"] + 1,
-            "number": start["number"] + 2 * (rows * len(places) + 1),
+            "number": start["number"] + 2 * (turns * len(places) + 1),
             "now": max(now, start["now"]),
             "wall": wall,
             "end": end,
             "length": length,
-            "rows": max(count // unit_of(self.sources[name]) for name, count in moved.items()),
+            "rows": count_turns(self.sources, whole),
             "took": took,
             "apart": wall - start["wall"] if start["wall"] else None,
             "recent": recent,
@@ -152,22 +154,26 @@ class Admission:
     def _advance(
         self, places: "dict[str, Cursor]", length: int, limits: dict[str, int]
     ) -> "dict[str, Cursor]":
+        from aurora.engine.sources.in_order.turns import find_room
+
         reached = {}
         for name, source in self.sources.items():
-            rows = min(length, limits[name] - places[name]["row"]) if name in limits else length
+            room = find_room(self.sources, name, places, limits)
+            rows = length if room is None else min(length, room)
             reached[name] = source.advance(places[name], rows) if rows > 0 else places[name]
         return reached
 
     def find_limits(self, places: "dict[str, Cursor]") -> dict[str, int]:
         """How far the live inputs go by now."""
-        found = {}
-        for name, source in self.sources.items():
-            place = places[name]
-            while source.live and (further := source.advance(place, self.rows))["row"] != place["row"]:
-                place = further
-            if source.live:
-                found[name] = int(place["row"])
-        return found
+        from aurora.engine.sources.in_order.turns import find_stopping
+
+        chosen = find_stopping(self.sources)
+        reached = {name: places[name] for name in chosen}
+        while True:
+            further = {name: source.advance(reached[name], self.rows) for name, source in chosen.items()}
+            if all(further[name]["row"] == place["row"] for name, place in reached.items()):
+                return {name: int(place["row"]) for name, place in reached.items()}
+            reached = further
 
     def _waiting(self, places: "dict[str, Cursor]") -> dict[str, int | None]:
         from aurora.engine.sources.source import rows_waiting

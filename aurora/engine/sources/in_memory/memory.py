@@ -82,6 +82,10 @@ class Memory:
         """False: all rows are there from the start."""
         return False
 
+    def uncut(self, cursor: Cursor) -> str:
+        """Return why it cannot stop at any row: all rows of a moment come at once."""
+        return "the rows of a virtual clock come when it says" if self.moments else ""
+
     def identity(self) -> str:
         """The number of rows and their checksum."""
         return f"memory:{self.rows.num_rows}:{zlib.crc32(to_bytes(self.rows)):08x}:{len(self.moments)}"
