@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.engine.drops import Drop
+from aurora.engine.private import replace_own
 
 __all__ = ["ControlNotes", "Controls", "Rewrites", "replace_text"]
 
@@ -95,10 +96,11 @@ class ControlNotes:
         self.order(0, Controls())
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Whoever reads the file finds the old text or the new one."""
+def replace_text(path: Path, text: str, mode: int = 0o600) -> None:
+    """Replace a file in one step: who reads it finds the old text or the new one. Others may read it as `mode` says."""
     partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text)
+    with open(replace_own(partial, mode), "w", encoding="utf-8") as file:
+        file.write(text)
     partial.replace(path)
 
 

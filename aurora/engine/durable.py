@@ -4,6 +4,7 @@ import errno
 import os
 from pathlib import Path
 
+from aurora.engine.private import replace_own
 from aurora.errors import AuroraError
 
 __all__ = ["AGAIN", "cannot_write", "make_folder", "sync_file", "sync_folder", "write_whole"]
@@ -38,9 +39,9 @@ def make_folder(folder: str | Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replaces a file in one step."""
+    """Replace a file in one step; nobody else may read it."""
     partial = path.with_name(f"{path.name}.partial")
-    with open(partial, "w", encoding="utf-8") as file:
+    with open(replace_own(partial), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from aurora.engine.private import open_own
 from aurora.errors import AuroraError
 
 __all__ = ["Locks", "check_outside", "find_holder", "is_held", "lock_beside"]
@@ -111,19 +112,21 @@ def is_held(lock: Path) -> bool:
 
 
 def find_holder(lock: Path) -> int | None:
-    """The process that has the lock, if one that lives has it."""
+    """The process that has the lock, if one of this user's that lives has it."""
     try:
-        holder = int(lock.read_text())
-        os.kill(holder, 0)
-        handle = os.open(lock, os.O_RDWR)
-    except (OSError, ValueError):
-        # No file, or that of a run which was killed.
+        handle = open_own(lock, os.O_RDWR)
+    except OSError:
         return None
     try:
+        holder = int(os.read(handle, 20))
+        os.kill(holder, 0)
         # The number may be that of another process by now.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return holder
+    except (OSError, ValueError):
+        # That of a run which was killed.
+        return None
     finally:
         os.close(handle)
     return None
@@ -133,8 +136,10 @@ def _locked(what: str, lock: Path) -> int:
     """The open file that holds the lock as long as it is open."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = open_own(lock, os.O_RDWR | os.O_CREAT)
         try:
+            # One of an earlier version could be locked by everybody who may read it.
+            os.fchmod(handle, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as fault:
             holder = os.read(handle, 20).decode(errors="replace").strip()
@@ -169,6 +174,6 @@ def _find_locker(found: os.stat_result) -> str:
 
 def _is_still(lock: Path, handle: int) -> bool:
     try:
-        return os.path.samestat(os.stat(lock), os.fstat(handle))
+        return os.path.samestat(os.lstat(lock), os.fstat(handle))
     except FileNotFoundError:
         return False

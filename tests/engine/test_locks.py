@@ -10,10 +10,15 @@ import pytest
 
 from aurora import AuroraError, Settings
 from aurora.engine.binding import Bound
+from aurora.engine.controls import replace_text
+from aurora.engine.durable import write_whole
 from aurora.engine.locks import Locks, is_held, lock_beside
 from aurora.engine.paths import Written, check_places
 from aurora.history.home import Home
+from tests.engine.strangers import NUMBER, open_folder, start_a_stranger
 from tests.engine.without_spark import base, commit_all
+
+__all__ = ["open_folder"]
 
 HOLD = """
 import sys
@@ -188,6 +193,54 @@ def test_a_lock_file_that_was_removed_in_between_is_no_lock(
         locks.take("it", lock)
         with pytest.raises(AuroraError, match="in use"):
             Locks().take("it", lock)
+
+
+@pytest.mark.parametrize("kind", ["symlink_to", "hardlink_to"])
+def test_a_link_in_place_of_a_lock_file_harms_nothing(tmp_path: Path, kind: str) -> None:
+    mine, lock = tmp_path / "mine", tmp_path / ".far.csv.lock"
+    mine.write_text("mine")
+    getattr(lock, kind)(mine)
+    assert not is_held(lock)
+    told = r"^it cannot be locked: \S+\.far\.csv\.lock: it is a link or no regular file, [^\n]+; choose another path$"
+    with pytest.raises(AuroraError, match=told):
+        Locks().take("it", lock)
+    assert mine.read_text() == "mine"
+
+
+def test_a_pipe_in_place_of_a_lock_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lock")
+    assert not is_held(tmp_path / "lock")
+    with pytest.raises(AuroraError, match="it is a link or no regular file"):
+        Locks().take("it", tmp_path / "lock")
+
+
+TAKE = "import fcntl, os, sys; own = os.open(sys.argv[1], int(sys.argv[2])); fcntl.flock(own, fcntl.LOCK_EX);"
+
+
+def test_another_user_can_neither_take_nor_give_a_lock(open_folder: Path) -> None:
+    lock = open_folder / ".far.csv.lock"
+    lock.write_text(f"{os.getpid()}\n")
+    lock.chmod(0o644)
+    with Locks() as locks:
+        locks.take("it", lock)
+        assert lock.stat().st_mode & 0o777 == 0o600, "whoever can read it could lock it"
+    took = f"{TAKE} os.write(own, b'{os.getpid()}'); print('there', flush=True); sys.stdin.read()"
+    with start_a_stranger(took, lock, os.O_RDWR | os.O_CREAT) as stranger:
+        assert stranger.stdout is not None and stranger.stdout.readline() == "there\n"
+        assert not is_held(lock)
+        with pytest.raises(AuroraError, match=f"it belongs to another user, number {NUMBER}; choose another"):
+            Locks().take("it", lock)
+        stranger.communicate()
+
+
+def test_notes_are_written_to_no_file_that_another_user_has_chosen(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    for write in (write_whole, replace_text):
+        (tmp_path / "note.partial").symlink_to(mine)
+        write(tmp_path / "note", "told")
+        assert mine.read_text() == "mine" and (tmp_path / "note").read_text() == "told"
+        assert not (tmp_path / "note").is_symlink() and (tmp_path / "note").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_cannot_be_locked_is_one_line(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class KafkaSink:
             number = Registry(self._address.registry).register(f"{self._address.topic}-value", told)
             self._frame = frame(number)
         else:
-            replace_text(Path(str(self._address.schema)), json.dumps(told, indent=2) + "\n")
+            replace_text(Path(str(self._address.schema)), json.dumps(told, indent=2) + "\n", 0o666)
 
     def _check_topic(self) -> tuple[Tracer, int]:
         self._tracer = tracer = Tracer(self._what, self._address, self._persistence.stopped)
