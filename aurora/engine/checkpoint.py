@@ -16,7 +16,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from aurora.engine.durable import cannot_write, sync_folder, write_whole
+from aurora.engine.durable import (
+    RESTORE,
+    Damaged,
+    cannot_write,
+    is_sealed,
+    read_json,
+    read_whole,
+    sync_folder,
+    write_whole,
+)
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.tables import Table
 from aurora.engine.private import is_private, make_private
@@ -81,7 +90,14 @@ class Checkpoint:
     @property
     def spark(self) -> Path:
         moved = self.folder / MOVED
-        return self.folder / (moved.read_text() if moved.exists() else SPARK)
+        return self.folder / (read_whole(moved) if moved.exists() else SPARK)
+
+    def _has_spark(self) -> bool:
+        """Whether Spark's part has been begun, as far as can be told."""
+        try:
+            return self.spark.exists()
+        except Damaged:
+            return True
 
     @property
     def sources(self) -> Path:
@@ -95,7 +111,7 @@ class Checkpoint:
         """Makes the folder, and empties it if it is to be begun anew, or if a run was killed while it did that."""
         with _told(self.folder):
             if fresh or (self.folder / DISCARDED).exists():
-                begun = self.spark.exists()
+                begun = self._has_spark()
                 self.discard()
                 if begun:
                     write_whole(self.folder / MOVED, f"{SPARK}-{uuid.uuid4().hex[:8]}")
@@ -141,10 +157,7 @@ class Checkpoint:
     def _check_owner(self, owner: Mapping[str, Any]) -> None:
         if not (self.folder / OWNER).exists():
             return
-        try:
-            found = json.loads((self.folder / OWNER).read_text(encoding="utf-8"))
-        except ValueError:
-            found = None
+        found = read_json(self.folder / OWNER)
         if not isinstance(found, dict) or found.get("network") != owner["network"]:
             raise AuroraError(
                 f"{self.folder} is the checkpoint of another network or run; "
@@ -171,7 +184,10 @@ class Checkpoint:
         if not note.exists():
             with _told(note):
                 write_whole(note, str(settings.partitions or cores_of(settings.master)))
-        return int(note.read_text())
+        found = read_whole(note)
+        if not found.isdecimal():
+            raise Damaged(f"{note} is damaged: it holds no number; {RESTORE}")
+        return int(found)
 
     def mark(self) -> str:
         """What tells it from one that was begun anew in its place."""
@@ -179,7 +195,7 @@ class Checkpoint:
         if not note.exists():
             with _told(note):
                 write_whole(note, uuid.uuid4().hex)
-        return note.read_text()
+        return read_whole(note)
 
     def discard(self) -> None:
         """Empties the folder, in steps that a kill may part anywhere: the next run then goes on with it."""
@@ -272,14 +288,17 @@ def is_checkpoint(folder: Path) -> bool:
     if not inside:
         return True
     try:
+        if OWNER in inside and is_sealed((folder / OWNER).read_bytes()):
+            # Whether it is damaged says who needs what is in it.
+            return True
         if OWNER in inside:
-            return isinstance(json.loads((folder / OWNER).read_bytes()), dict)
+            return isinstance(read_json(folder / OWNER), dict)
         if DISCARDED in inside:
             return not (folder / DISCARDED).read_bytes()
         # A run that was killed before it had claimed the folder has left but its lock, with the number of a process.
         lock = (folder / LOCK).read_bytes().strip()
         return all(map(_is_ours, inside - {LOCK})) and (not lock or lock.isdigit())
-    except (OSError, ValueError):
+    except (OSError, ValueError, Damaged):
         return False
 
 
@@ -329,7 +348,7 @@ def scratch_folder(checkpoint: Path, local: bool) -> str:
 def _read_scratch(checkpoint: Path) -> str | None:
     """Return the folder that is noted, if one is and it has the form of our names."""
     try:
-        name = (checkpoint / SCRATCH).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        name = read_whole(checkpoint / SCRATCH)
+    except (OSError, Damaged):
         return None
     return os.path.join(tempfile.gettempdir(), name) if SCRATCH_NAME.fullmatch(name) else None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.engine.drops import Drop
+from aurora.engine.durable import read_json, replace_note
 from aurora.engine.private import replace_own
 
 __all__ = ["ControlNotes", "Controls", "Rewrites", "replace_text"]
@@ -77,14 +78,14 @@ class ControlNotes:
         return Path(self.folder) / "controls.seen"
 
     def order(self, number: int, controls: Controls) -> None:
-        replace_text(self._orders, json.dumps({"number": number, "controls": controls.to_json()}))
+        replace_note(self._orders, json.dumps({"number": number, "controls": controls.to_json()}))
 
     def last_order(self) -> tuple[int, Controls]:
         content = _read(self._orders)
         return content.get("number", 0), Controls.from_json(content.get("controls", {}))
 
     def answer(self, number: int, made: int) -> None:
-        replace_text(self._answers, json.dumps({"number": number, "made": made}))
+        replace_note(self._answers, json.dumps({"number": number, "made": made}))
 
     def last_answer(self) -> tuple[int, int]:
         content = _read(self._answers)
@@ -106,7 +107,7 @@ def replace_text(path: Path, text: str, mode: int = 0o600) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = read_json(path, "give the same command again, which writes it anew")
     except FileNotFoundError:
         return {}
     return content

@@ -1,16 +1,47 @@
-"""Files that are whole or not there, also after a power cut."""
+"""Files that are whole or not there, also after a power cut, and that show it if a bit of them was changed.
+
+A note ends with a seal: a checksum of what stands before it. Notes of earlier versions have none, and are read as well.
+"""
 
 import errno
+import json
 import os
+import re
+import zlib
 from pathlib import Path
+from typing import Any
 
 from aurora.engine.private import replace_own
 from aurora.errors import AuroraError
 
-__all__ = ["AGAIN", "cannot_write", "make_folder", "sync_file", "sync_folder", "write_whole"]
+__all__ = [
+    "AGAIN",
+    "RESTORE",
+    "Damaged",
+    "cannot_write",
+    "is_sealed",
+    "make_folder",
+    "read_json",
+    "read_whole",
+    "replace_note",
+    "seal_line",
+    "sync_file",
+    "sync_folder",
+    "unseal_line",
+    "write_whole",
+]
 
 # What the user of a run does when a fault is mended.
 AGAIN = "give the same command again"
+# What he does about a file without which a run cannot go on.
+RESTORE = "restore it from a backup, or start over with --fresh"
+# A seal, also one of which a single character is another one.
+SEAL = re.compile(rb"(?:[\n ]#.{8}|(?:[\n ].|.#)[0-9a-f]{8})\Z", re.DOTALL)
+SEAL_BYTES = 10
+
+
+class Damaged(AuroraError):
+    """A file of Aurora's own holds something else than what was written."""
 
 
 def sync_file(path: str | Path) -> None:
@@ -39,14 +70,72 @@ def make_folder(folder: str | Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file in one step; nobody else may read it."""
+    """Replace a note in one step; it is on the disk, has a seal, and nobody else may read it."""
     partial = path.with_name(f"{path.name}.partial")
-    with open(replace_own(partial), "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(replace_own(partial), "wb") as file:
+        file.write(_seal(text.encode(), b"\n"))
         file.flush()
         os.fsync(file.fileno())
     os.replace(partial, path)
     sync_folder(path.parent)
+
+
+def replace_note(path: Path, text: str) -> None:
+    """Replace a note in one step, and seal it; after a power cut the old one may be there, or none."""
+    partial = path.with_name(f"{path.name}.partial")
+    with open(replace_own(partial), "wb") as file:
+        file.write(_seal(text.encode(), b"\n"))
+    partial.replace(path)
+
+
+def read_whole(path: str | Path, remedy: str = RESTORE) -> str:
+    """Return what was written to a note; raise a fault that ends with the remedy if something else is there."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return _unseal(data, b"\n").decode()
+    except ValueError as fault:
+        raise Damaged(f"{path} is damaged: {fault}; {remedy}") from None
+
+
+def read_json(path: str | Path, remedy: str = RESTORE) -> Any:
+    """Return the value of a note that is JSON."""
+    text = read_whole(path, remedy)
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Damaged(f"{path} is damaged: it is not JSON; {remedy}") from None
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether a note, or a line, ends with a seal, be it damaged or not."""
+    return SEAL.search(data) is not None
+
+
+def seal_line(line: bytes) -> bytes:
+    """Return a line of a file with its own seal and a line end."""
+    return _seal(line, b" ") + b"\n"
+
+
+def unseal_line(line: bytes) -> bytes:
+    """Return a line, which has no end, without its seal; raise ValueError if it is damaged."""
+    return _unseal(line, b" ")
+
+
+def _seal(data: bytes, before: bytes) -> bytes:
+    return data + before + b"#%08x" % zlib.crc32(data)
+
+
+def _unseal(data: bytes, before: bytes) -> bytes:
+    if SEAL.search(data) is None:
+        # Of an earlier version, unless it was cut inside its seal.
+        if before + b"#" in data[-SEAL_BYTES:]:
+            raise ValueError("it was cut off")
+        return data
+    text = data[:-SEAL_BYTES]
+    if data != _seal(text, before):
+        raise ValueError("its checksum does not fit what it holds")
+    return text
 
 
 def cannot_write(path: str | Path, fault: OSError) -> AuroraError:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.durable import cannot_write, write_whole
+from aurora.engine.durable import RESTORE, Damaged, cannot_write, read_json, write_whole
 from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor
-from aurora.errors import AuroraError
 
 __all__ = ["SUMS", "Totals"]
 
@@ -60,11 +59,9 @@ class Totals:
         if not path.exists():
             return None
         try:
-            totals = cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            raise AuroraError(
-                f"{path} cannot be read; remove its folder or start over with --fresh"
-            ) from None
+            totals = cls(**read_json(path))
+        except TypeError:
+            raise Damaged(f"{path} is damaged: it is no note of a run; {RESTORE}") from None
         for name in SUMS:
             setattr(totals, name, Counter(getattr(totals, name)))
         totals.discarded = {box: Counter(reasons) for box, reasons in totals.discarded.items()}

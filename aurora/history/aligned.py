@@ -11,8 +11,9 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.controls import replace_text
+from aurora.engine.durable import Damaged, read_whole, replace_note
 from aurora.engine.sources.source import Cursor, Piece, Portion
+from aurora.history.log import REMEDY
 from aurora.history.point_source import PointPiece, PointSource
 from aurora.history.segments import read_numbers
 
@@ -23,7 +24,7 @@ PASSED = "passed"
 
 def note_passed(folder: Path, number: int) -> None:
     """All rows of all points with a smaller arrival number are there."""
-    replace_text(folder / PASSED, str(number))
+    replace_note(folder / PASSED, str(number))
 
 
 @dataclass
@@ -60,9 +61,16 @@ class Together:
 
     def _passed(self) -> int:
         try:
-            return int(Path(self.folder, PASSED).read_text() or 0)
+            return _read_passed(Path(self.folder, PASSED))
         except FileNotFoundError:
             return 0
+
+
+def _read_passed(path: Path) -> int:
+    text = read_whole(path, REMEDY) or "0"
+    if not text.isdecimal():
+        raise Damaged(f"{path} is damaged: it holds no number; {REMEDY}")
+    return int(text)
 
 
 def _count_before(source: PointSource, number: int) -> int:

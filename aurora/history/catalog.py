@@ -13,7 +13,8 @@ from typing import Any
 from aurora.adapt.averages import Averages
 from aurora.adapt.figures import Figures, longest_batch
 from aurora.adapt.troubles import Look, Noticed, end_quiet, look_at, look_at_waiting, notice
-from aurora.engine.controls import Rewrites, replace_text
+from aurora.engine.controls import Rewrites
+from aurora.engine.durable import Damaged, read_json, replace_note
 from aurora.engine.statistics import BatchReport, Delays
 from aurora.errors import AuroraError
 from aurora.history.home import Home
@@ -136,7 +137,7 @@ class Catalog:
                 learnt = {"orders": orders, "values": dict(self.values())}
                 later = {} if not self._later.trips else {"later": self._later.to_json()}
                 noted = {**both.to_json(), "cores": self.cores, "most": most, **learnt, **later}
-                replace_text(self._home.catalog, json.dumps(noted))
+                replace_note(self._home.catalog, json.dumps(noted))
 
 
 def read_averages(home: Home) -> Averages:
@@ -147,8 +148,8 @@ def read_averages(home: Home) -> Averages:
 def read_later(home: Home) -> Averages:
     """The same of the part that may wait."""
     try:
-        return Averages.from_json(json.loads(home.catalog.read_text())["later"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Averages.from_json(read_json(home.catalog)["later"])
+    except (OSError, Damaged, ValueError, KeyError, TypeError, AttributeError):
         return Averages()
 
 
@@ -169,19 +170,19 @@ def read_figures(home: Home) -> Figures:
 
 def _read(home: Home) -> tuple[Averages, dict[str, Any]]:
     try:
-        noted = json.loads(home.catalog.read_text())
+        noted = read_json(home.catalog)
         return Averages.from_json(noted), {"cores": noted["cores"], "most": noted["most"]}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, Damaged, ValueError, KeyError, TypeError, AttributeError):
         return Averages(), {}
 
 
 def _read_learnt(home: Home) -> dict[str, Any]:
     """What the last run had learnt; nothing where that cannot be read, or is of a version that did not note it."""
     try:
-        noted = json.loads(home.catalog.read_text())
+        noted = read_json(home.catalog)
         orders = tuple(tuple(map(str, order)) for order in noted["orders"])
         values = dict(noted["values"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, Damaged, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {"orders": orders, "values": values}
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.durable import cannot_write, write_whole
+from aurora.engine.durable import cannot_write, read_json, read_whole, write_whole
 from aurora.engine.sinks.sink import Note
 from aurora.engine.sources.source import Cursor, Feed, Piece, Source
 from aurora.engine.spark.callbacks import guard_callbacks
@@ -102,7 +102,7 @@ class FrameSource:
         reached = self._log.advance(cursor, rows)
         if reached["row"] == cursor["row"]:
             with suppress(FileNotFoundError):
-                raise AuroraError(Path(self.folder, BROKEN).read_text(encoding="utf-8"))
+                raise AuroraError(read_whole(Path(self.folder, BROKEN)))
         return reached
 
     def finished(self, cursor: Cursor) -> bool:
@@ -176,7 +176,7 @@ class FrameFeed:
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / BROKEN).unlink(missing_ok=True)
             noted = self._folder / TAKEN
-            found: dict[str, Any] = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
+            found: dict[str, Any] = read_json(noted) if noted.exists() else {}
             self._batch = found.get("batch", -1)
             self._note = self._sink.open(found.get("note"))
             if not Path(self._sink.folder, READERS, READER).exists():

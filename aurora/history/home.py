@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.engine.checkpoint import is_checkpoint
-from aurora.engine.controls import replace_text
-from aurora.engine.durable import cannot_write, write_whole
+from aurora.engine.durable import Damaged, cannot_write, read_json, replace_note, write_whole
 from aurora.engine.locks import Locks, check_outside, is_held
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
@@ -20,6 +19,7 @@ from aurora.history.status import add_sums, describe_run
 
 __all__ = ["Home", "QueryNote", "check_name"]
 
+NAME_HOSTS = "remove it, and name the servers again with --allow-host"
 NAME = re.compile(r"[\w.-]{1,100}")
 
 
@@ -165,7 +165,7 @@ class Home:
         for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
             note = folder / name / "query.json"
             if note.exists():
-                yield QueryNote(**json.loads(note.read_text(encoding="utf-8")))
+                yield _read_query(note)
             else:
                 # Half attached or half detached when the network was killed.
                 shutil.rmtree(folder / name)
@@ -196,13 +196,13 @@ class Home:
 
     def write_status(self, status: dict[str, Any]) -> None:
         """The last word of a run, for who asks when it does not run."""
-        replace_text(self._status, json.dumps(status))
+        replace_note(self._status, json.dumps(status))
 
     def last_status(self) -> dict[str, Any]:
         """The last word; where a run was killed, what its checkpoint says."""
         try:
-            found: dict[str, Any] = json.loads(self._status.read_text())
-        except FileNotFoundError:
+            found: dict[str, Any] = read_json(self._status)
+        except (FileNotFoundError, Damaged):
             found = self._describe_totals()
         return {**found, "state": "starting" if self.is_starting else "stopped", "waits": []}
 
@@ -223,12 +223,12 @@ class Home:
         before = self.read_hosts()
         kept = sorted({*hosts} if fresh else {*before, *hosts})
         if kept != before:
-            replace_text(self._hosts, json.dumps(kept))
+            replace_note(self._hosts, json.dumps(kept))
 
     def read_hosts(self) -> list[str]:
         """Return the servers, HOST or HOST:PORT, that the user has named for runs of this home."""
         try:
-            return [str(host) for host in json.loads(self._hosts.read_text())]
+            return [str(host) for host in read_json(self._hosts, NAME_HOSTS)]
         except FileNotFoundError:
             return []
 
@@ -238,12 +238,13 @@ class Home:
 
     def write_network(self, drawn: dict[str, Any]) -> None:
         """The boxes and arcs of the network, for whoever wants to see it with its figures."""
-        replace_text(self._network, json.dumps(drawn))
+        replace_note(self._network, json.dumps(drawn))
 
     def read_network(self) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = json.loads(self._network.read_text())
-        except FileNotFoundError:
+            found: dict[str, Any] = read_json(self._network)
+        except (FileNotFoundError, Damaged):
+            # The next run writes it anew.
             return None
         return found
 
@@ -262,6 +263,14 @@ class Home:
     @property
     def _status(self) -> Path:
         return self.folder / "status.json"
+
+
+def _read_query(path: Path) -> QueryNote:
+    remedy = f"remove {path.parent}, and attach the query again"
+    try:
+        return QueryNote(**read_json(path, remedy))
+    except TypeError:
+        raise Damaged(f"{path} is damaged: it is no note of a query; {remedy}") from None
 
 
 def check_name(name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aurora.engine.durable import Damaged, read_whole
 from aurora.history.latest import copied_upto
 from aurora.history.log import DATA, INDEX, Log, Published, log_file
 from aurora.history.point_source import READERS
@@ -95,10 +96,10 @@ def find_readers(folder: str) -> dict[str, int]:
     for path in Path(folder, READERS).glob("*/*"):
         if path.suffix != ".partial":
             try:
-                row = int(path.read_text(encoding="utf-8"))
+                row = int(read_whole(path))
             except FileNotFoundError:
                 continue
-            except ValueError:
+            except (ValueError, Damaged):
                 row = 0
             found[path.parent.name] = min(found.get(path.parent.name, row), row)
     return found

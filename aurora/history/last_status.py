@@ -1,15 +1,15 @@
 """What a network that does not run has to tell: its last word, or, where it was killed, what lies in its home."""
 
-import json
 from typing import Any
 
+from aurora.engine.durable import read_json
 from aurora.engine.settings import cores_of
 from aurora.errors import AuroraError
 from aurora.history.catalog import read_averages
 from aurora.history.control import ask, is_running
 from aurora.history.home import Home
 from aurora.history.latest import KeyCount
-from aurora.history.log import Log
+from aurora.history.log import REMEDY, Log
 from aurora.history.peek import DESCRIPTION
 from aurora.history.status import add_figures
 
@@ -42,7 +42,7 @@ def last_status(home: Home) -> dict[str, Any]:
 def _points(home: Home) -> dict[str, Any]:
     found = {}
     for path in sorted(home.points.glob(f"[!#]*/{DESCRIPTION}")):
-        log, told = Log(str(path.parent)), json.loads(path.read_text(encoding="utf-8"))
+        log, told = Log(str(path.parent)), read_json(path, REMEDY)
         try:
             published, first = log.published(), log.first()
         except (OSError, AuroraError):
@@ -62,7 +62,7 @@ def _points(home: Home) -> dict[str, Any]:
 def _queries(home: Home) -> dict[str, Any]:
     found = {}
     for path in sorted((home.folder / "queries").glob("*/query.json")):
-        note = json.loads(path.read_text(encoding="utf-8"))
+        note = read_json(path, f"remove {path.parent}, and attach the query again")
         points = {slot: start["point"] for slot, start in note["starts"].items()}
         found[note["name"]] = {
             "state": "stopped",

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import Damaged, read_json, unseal_line, write_whole
 from aurora.history.segments import Segment
 
-__all__ = ["Log", "Published", "log_file"]
+__all__ = ["REMEDY", "Log", "Published", "log_file"]
 
 DATA, INDEX = ".rows", ".index"
 PUBLISHED = "published"
+REMEDY = "start the network again, which writes it anew; what the point keeps is not lost"
 
 
 def log_file(folder: str, first: int, kind: str = DATA) -> str:
@@ -48,9 +49,11 @@ class Published:
     @staticmethod
     def read(folder: str) -> "Published":
         try:
-            return Published(**json.loads(Path(folder, PUBLISHED).read_text(encoding="utf-8")))
+            return Published(**read_json(Path(folder, PUBLISHED), REMEDY))
         except FileNotFoundError:
             return Published()
+        except TypeError:
+            raise Damaged(f"{Path(folder, PUBLISHED)} is damaged: it is no note of a log; {REMEDY}") from None
 
     def write(self, folder: str) -> None:
         write_whole(Path(folder, PUBLISHED), json.dumps(vars(self)))
@@ -120,7 +123,7 @@ class Log:
                     file.seek(seen)
                     lines = file.read(size - seen).splitlines()
                 # A new list: another thread may look at the old one, or add the same to it.
-                segments = [*segments, *(Segment.from_json(json.loads(line)) for line in lines)]
+                segments = [*segments, *_read_lines(path, lines, len(segments))]
                 self._known[first] = size, segments
         except FileNotFoundError:
             return []
@@ -129,3 +132,15 @@ class Log:
 
     def forget(self, first: int) -> None:
         self._known.pop(first, None)
+
+
+def _read_lines(path: str, lines: list[bytes], before: int) -> Iterator[Segment]:
+    for number, line in enumerate(lines, before + 1):
+        try:
+            yield Segment.from_json(json.loads(unseal_line(line)))
+        except (ValueError, TypeError, KeyError):
+            raise Damaged(
+                f"{path} is damaged in line {number}, so the rows of {os.path.basename(path).replace(INDEX, DATA)} "
+                "cannot be found; restore it from a backup, or start over with --fresh; the other files of that folder "
+                "can be read"
+            ) from None

@@ -13,12 +13,12 @@ import pyarrow as pa
 from aurora.algebra.expressions.expression import Expression
 from aurora.algebra.tuples.hashing import Hashes
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.controls import replace_text
+from aurora.engine.durable import read_json, replace_note
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.home import Home
 from aurora.history.keeping import find_first
 from aurora.history.latest import Latest, copied_upto, read_latest
-from aurora.history.log import Log, Published
+from aurora.history.log import REMEDY, Log, Published
 from aurora.history.pull import find_named
 from aurora.history.segments import Segment, find_keys, read_segment
 from aurora.network.network import Port
@@ -50,7 +50,7 @@ class _Condition:
 def describe_point(folder: Path, schema: Schema, spec: dict[str, Any]) -> None:
     """Notes beside a log what its tuples are, for who reads it without the network."""
     folder.mkdir(parents=True, exist_ok=True)
-    replace_text(folder / DESCRIPTION, json.dumps({"schema": str(schema), **spec}))
+    replace_note(folder / DESCRIPTION, json.dumps({"schema": str(schema), **spec}))
 
 
 def is_point(home: Home, name: str) -> bool:
@@ -64,7 +64,7 @@ def open_point(home: Home, name: str) -> "Peek":
     if name not in known:
         near = did_you_mean(name, known)
         raise AuroraError(f"there is no point or view {name}{near}; there are {', '.join(known) or 'none'}")
-    description = json.loads((place / name / DESCRIPTION).read_text())
+    description = read_json(place / name / DESCRIPTION, REMEDY)
     schema = Schema.parse(description.pop("schema"))
     point = make_point(name, Port(name), schema, description, f"point {name}")
     return Peek(Log(str(place / name)), schema, point)

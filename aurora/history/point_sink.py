@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.durable import RESTORE, Damaged, sync_file, sync_folder
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 from aurora.history.log import DATA, INDEX, PUBLISHED, Log, Published, log_file
@@ -66,7 +66,7 @@ class PointSink:
                 os.unlink(os.path.join(self.folder, name))
         self._cut(known)
         # Whoever has worked through a stream that has ended need not begin again.
-        there = Published.read(self.folder)
+        there = _read_there(self.folder)
         ended = there.ended and (there.mark, there.rows) == (known.mark, known.rows)
         self.publish(vars(replace(known, ended=ended)))
         return vars(known)
@@ -106,7 +106,7 @@ class PointSink:
         self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note, numbers: Ints | None = None
     ) -> Note:
         before = self._room(Published(**note))
-        with open(log_file(self.folder, before.file), "ab") as file:
+        with self._at_end(before) as file:
             segments = _write(file, rows, arrived, numbers, self.point)
         return self._noted(before, segments)
 
@@ -123,7 +123,7 @@ class PointSink:
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
         known = self._room(Published(**note))
-        with open(log_file(self.folder, known.file), "ab") as file:
+        with self._at_end(known) as file:
             for part in parts:
                 with open(os.path.join(self.folder, STAGED, part["file"]), "rb") as lines:
                     shutil.copyfileobj(lines, file, 1 << 22)
@@ -132,6 +132,19 @@ class PointSink:
         for part in parts:
             os.unlink(os.path.join(self.folder, STAGED, part["file"]))
         return vars(known)
+
+    def _at_end(self, known: Published) -> BinaryIO:
+        """Open the last file for what comes next; raise a fault if something else has written to it."""
+        path = log_file(self.folder, known.file)
+        file = open(path, "ab")  # noqa: SIM115
+        found = file.tell()
+        if found != known.data:
+            file.close()
+            raise Damaged(
+                f"{path} was changed by something else while the run wrote it: it has {found:,} bytes, "
+                f"{known.data:,} were written; {RESTORE}"
+            )
+        return file
 
     def _room(self, known: Published) -> Published:
         """The same log, with a new file if the last one has enough."""
@@ -180,6 +193,14 @@ class PointSink:
 
     def finish(self) -> None:
         shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
+
+
+def _read_there(folder: str) -> Published:
+    """Return what was published last, or nothing where that is damaged: it is written anew."""
+    try:
+        return Published.read(folder)
+    except Damaged:
+        return Published()
 
 
 def _write(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.controls import replace_text
+from aurora.engine.durable import replace_note
 from aurora.engine.sources.source import Cursor, Piece, Portion
 from aurora.errors import AuroraError
 from aurora.history.log import Log, Published
@@ -197,4 +197,4 @@ def note_reader(folder: str, reader: str, row: int) -> None:
     """From now on nothing of a log is removed that this reader may still ask for."""
     path = Path(folder, READERS, reader)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(path, str(row))
+    replace_note(path, str(row))

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from aurora.errors import AuroraError
 from aurora.history.home import Home, QueryNote, check_name
 from aurora.history.point_source import reader_name
 from aurora.history.points import Points, find_start
-from aurora.history.query import AttachedQuery, QueryStatus, check_query, read_query
+from aurora.history.query import AttachedQuery, QueryStatus, check_keeps_nothing, check_query, read_query
 from aurora.network.network import Network
 from aurora.network.text import to_text
 
@@ -99,6 +100,7 @@ class Queries:
         name = name or query.name.replace(" ", "-")
         check_name(name)
         check_query(query.checked(), self.schemas)
+        check_keeps_nothing(query)
         check_sinks(query, sinks, self._reads, self._home)
         hosts = {*allow_hosts, *hosts_named(sinks)}
         check_hosts(query, {}, {*hosts, *self._home.read_hosts()})
@@ -161,11 +163,14 @@ class Queries:
         with self._changing:
             return next((query for query in self._attached.values() if not query.over), None)
 
-    def stop(self) -> None:
-        """Ends them with the batches under way left to the next run; each whatever becomes of the others."""
+    def stop(self, asked: float | None = None) -> None:
+        """Ends them with the batches under way left to the next run; each whatever becomes of the others.
+
+        `asked` is when the network was asked to stop.
+        """
         with self._changing, ExitStack() as last:
             for query in self._attached.values():
-                last.callback(query.stop)
+                last.callback(query.stop, time.monotonic() if asked is None else asked)
 
     def _check_known(self, name: str) -> None:
         if name not in self._attached and name not in self._refused:

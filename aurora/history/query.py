@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import AGAIN
 from aurora.engine.settings import Settings
 from aurora.engine.sources.in_memory.memory import Memory
+from aurora.engine.spark.faults import NO_JAVA, SILENT
 from aurora.engine.spark.session import QUERY_POOL
 from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.errors import AuroraError
@@ -27,7 +29,21 @@ from aurora.network.network import Network
 from aurora.network.points import Point, Stored
 from aurora.network.text import from_text
 
-__all__ = ["AttachedQuery", "QueryStatus", "align", "check_query", "parse_query", "read_query"]
+__all__ = [
+    "AttachedQuery",
+    "QueryStatus",
+    "align",
+    "check_keeps_nothing",
+    "check_query",
+    "parse_query",
+    "read_query",
+]
+
+
+# What a query says whose processes were ended from outside.
+KILLED = (SILENT, NO_JAVA)
+# A signal to a whole group of processes ends Spark's before the network has heard of it, by so many seconds at most.
+BEFORE = 5.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,9 @@ class AttachedQuery:
         }
         aligned = self._sources if len(self._sources) < 2 else align(home, self._sources)
         self._fault: str | None = None
+        # When it failed, and whether its processes were ended together with the network.
+        self._failed_at = 0.0
+        self._interrupted = False
         self._run: SparkRun | None = None
         self._told = threading.Event()
         own = replace(
@@ -96,6 +115,7 @@ class AttachedQuery:
         try:
             self._run.wait()
         except Exception as fault:
+            self._failed_at = time.monotonic()
             self._fault = self._tell(fault)
         finally:
             self._told.set()
@@ -105,7 +125,7 @@ class AttachedQuery:
 
     def _ended(self) -> bool:
         assert self._run is not None
-        return self._fault is None and self._run.stop().ended
+        return self._fault is None and not self._interrupted and self._run.stop().ended
 
     @property
     def over(self) -> bool:
@@ -117,8 +137,17 @@ class AttachedQuery:
         while not self._told.wait(0.05) and not (stop is not None and stop.is_set()):
             pass
 
-    def stop(self) -> None:
-        """Ends it with the batch under way left to the next start; what it was held up by is in its status."""
+    def stop(self, asked: float | None = None) -> None:
+        """Ends it with the batch under way left to the next start; what it was held up by is in its status.
+
+        `asked` is when the network was asked to stop, if it stops as well: what has ended the processes of both then is
+        no fault of the query.
+        """
+        self._stop()
+        if asked is not None and is_of_stop(self._fault, self._failed_at, asked):
+            self._fault, self._interrupted = None, True
+
+    def _stop(self) -> None:
         assert self._run is not None
         if not self._told.is_set():
             try:
@@ -126,6 +155,7 @@ class AttachedQuery:
             except AuroraError as fault:
                 if self._run.state != "stopped":
                     raise
+                self._failed_at = time.monotonic()
                 self._fault = self._tell(fault)
             self._waiting.join()
 
@@ -150,6 +180,11 @@ class AttachedQuery:
             self.note.since,
             self._fault,
         )
+
+
+def is_of_stop(fault: str | None, failed: float, asked: float) -> bool:
+    """Whether a query failed because its processes were ended when the network was."""
+    return fault is not None and failed > asked - BEFORE and any(words in fault for words in KILLED)
 
 
 def align(home: Home, sources: Mapping[str, PointSource]) -> dict[str, AlignedPoint]:
@@ -198,6 +233,15 @@ def parse_query(text: str, path: str | None, points: Mapping[str, Schema], sourc
         network = from_text(text, source, points)
     network.path = path
     return network
+
+
+def check_keeps_nothing(network: Network) -> None:
+    """Raise a fault if a query is to keep tuples: only the points of the running network do."""
+    for name in network.points:
+        what = f"output {name}: leave keep out" if name in network.outputs else f"point {name}: leave it out"
+        raise AuroraError(
+            f"{what}, for an attached query keeps no tuples; only points and views of the network do"
+        )
 
 
 def check_query(network: Network, points: Mapping[str, Schema]) -> None:

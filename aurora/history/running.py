@@ -1,6 +1,7 @@
 """A network that runs, with its connection points and the queries that are attached to it."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -228,6 +229,8 @@ class Running:
         self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
+        # When it was asked to stop.
+        self._asked: float | None = None
         # Where its figures are served, if anywhere.
         self.metrics: str | None = None
         # What is let go when the run has closed: its home, and what it has made ready for itself alone.
@@ -273,6 +276,7 @@ class Running:
 
     def stop(self) -> Result:
         """Ends the network and its queries, and leaves unfinished batches to the next run; returns what it did."""
+        self._asked = self._asked or time.monotonic()
         try:
             # The arcs end before the part behind them is stopped, and the points once both have.
             result = self._parts.stop(self._end)
@@ -310,7 +314,7 @@ class Running:
                 last.callback(self._note_status, self._home)
             last.callback(self._adapting.catalog.save)
             if self._queries is not None:
-                last.callback(self._queries.stop)
+                last.callback(self._queries.stop, self._asked)
             if self._server is not None:
                 last.callback(self._server.close)
 

@@ -1,6 +1,8 @@
 """A segment: some ten thousand tuples of a stream as they lie in a log, and what is known without reading them."""
 
 import json
+import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,6 +14,7 @@ from aurora.algebra.ordering.values import to_values
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
+from aurora.engine.durable import Damaged, seal_line
 
 __all__ = [
     "ARRIVED",
@@ -29,6 +32,9 @@ ROWS = 1 << 16
 # What is mapped into memory begins at such a multiple of bytes.
 ALIGNED = 64
 ARRIVED = "#ts"
+# Segments that this process has checked: their files, which never change there, and their places. So many at most.
+CHECKED = 65_536
+_checked: dict[tuple[int, int, int, int], None] = {}
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Segment:
     keyed: bool = False
     numbers: tuple[int, int] = (0, 0)
     step: int | None = 0
+    # The checksum of all its bytes; those that an earlier version wrote have none.
+    check: int | None = None
 
     @property
     def length(self) -> int:
@@ -72,7 +80,7 @@ class Segment:
         return replace(self, row=self.row + row, at=self.at + at)
 
     def to_line(self) -> bytes:
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return seal_line(json.dumps(asdict(self)).encode())
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Segment":
@@ -120,7 +128,7 @@ def encode_segments(
             data = data.ljust(segment.keys_at - at, b"\0")
         if key:
             data += _index(part, key).ljust(_padded(segment.rows * 12), b"\0")
-        yield segment, data
+        yield replace(segment, check=zlib.crc32(data)), data
         row, at = row + segment.rows, at + segment.length
 
 
@@ -161,6 +169,7 @@ def _padded(size: int) -> int:
 
 def read_segment(path: str, segment: Segment) -> tuple[pa.RecordBatch, Ints]:
     """Its rows, mapped rather than read where they are not compressed, and when each arrived."""
+    _check(path, segment)
     with pa.memory_map(path) as file:
         file.seek(segment.at)
         batch = from_bytes(file.read_buffer(segment.size))
@@ -174,6 +183,7 @@ def read_numbers(path: str, segment: Segment) -> Ints:
     """The arrival numbers of what caused its rows."""
     if segment.step is not None:
         return segment.numbers[0] + segment.step * np.arange(segment.rows, dtype=np.int64)
+    _check(path, segment)
     with open(path, "rb") as file:
         file.seek(segment.numbers_at)
         found = np.fromfile(file, segment.width, segment.rows)
@@ -182,6 +192,7 @@ def read_numbers(path: str, segment: Segment) -> Ints:
 
 def read_hashes(path: str, segment: Segment) -> Hashes:
     """The hashes of the keys of its rows, in order."""
+    _check(path, segment)
     with open(path, "rb") as file:
         file.seek(segment.keys_at)
         return np.fromfile(file, np.uint64, segment.rows)
@@ -189,6 +200,7 @@ def read_hashes(path: str, segment: Segment) -> Hashes:
 
 def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:
     """The places of the rows whose keys have one of the wanted hashes, which are in order; in the order of the rows."""
+    _check(path, segment)
     at = segment.keys_at
     hashes = np.memmap(path, np.uint64, "r", at, (segment.rows,))
     found, _ = expand(np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right"))
@@ -196,3 +208,24 @@ def find_keys(path: str, segment: Segment, wanted: Hashes) -> Ints:
         return np.empty(0, np.int64)
     places = np.memmap(path, np.uint32, "r", at + segment.rows * 8, (segment.rows,))
     return np.sort(places[found].astype(np.int64))
+
+
+def _check(path: str, segment: Segment) -> None:
+    """Raise a fault if a segment is not what was written; a process looks at each once."""
+    if segment.check is None:
+        return
+    with open(path, "rb") as file:
+        found = os.fstat(file.fileno())
+        key = found.st_dev, found.st_ino, segment.at, segment.check
+        if key in _checked:
+            return
+        file.seek(segment.at)
+        if zlib.crc32(file.read(segment.length)) != segment.check:
+            last, end = segment.row + segment.rows - 1, segment.at + segment.length - 1
+            raise Damaged(
+                f"{path} is damaged: bytes {segment.at:,} to {end:,} are not what was written; the rows before "
+                f"{segment.row:,} and after {last:,} can be read; restore it from a backup, or start over with --fresh"
+            )
+    while len(_checked) >= CHECKED:
+        _checked.pop(next(iter(_checked)), None)
+    _checked[key] = None

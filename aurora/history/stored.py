@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from aurora.algebra.ordering.pairs import are_complete
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.sorting import stable_order
-from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.durable import Damaged, cannot_write, read_json, sync_file, sync_folder, write_whole
 from aurora.engine.locks import Locks
 from aurora.engine.paths import survey
 from aurora.engine.plan.fingerprint import feed_values
@@ -37,6 +39,8 @@ GROUP = 1 << 17
 # So many rows are sorted by their hashes at once: it takes about 30 bytes of memory for each.
 RUN = 1 << 23
 NOTE = "note.json"
+# Bytes of a file that are read at once for its checksum.
+CHUNK = 1 << 22
 # The form of the files: a set that another one has written is built anew.
 FORM = 1
 Progress = Callable[[str, int], None]
@@ -92,6 +96,15 @@ def _survey(place: str | None) -> str:
     return "" if place is None else f"{survey(place)} {survey(f'{place}-wal')}"
 
 
+def _sum(path: Path) -> int:
+    """Return the checksum of a file."""
+    check = 0
+    with open(path, "rb") as file:
+        while part := file.read(CHUNK):
+            check = zlib.crc32(part, check)
+    return check
+
+
 class _Building:
     """One set on its way into a folder."""
 
@@ -119,9 +132,28 @@ class _Building:
     def find(self, made_of: dict[str, Any]) -> StoredSet | None:
         """The set, if it is there and made of the very same files."""
         for note in self.folder.glob(f"{self.prefix}@*/{NOTE}"):
-            noted = json.loads(note.read_text(encoding="utf-8"))
-            if noted["made_of"] == made_of:
+            noted = self._read_note(note)
+            if noted is not None and noted["made_of"] == made_of:
                 return self._stored(note.parent, noted)
+        return None
+
+    def _read_note(self, note: Path) -> dict[str, Any] | None:
+        """Return the note of a set that is as it was written; of another one nothing, and it is no set any more."""
+        try:
+            noted: dict[str, Any] = read_json(note)
+            sums = noted.get("sums", {})
+            damaged = next((name for name in sums if _sum(note.parent / name) != sums[name]), None)
+        except Damaged:
+            damaged = NOTE
+        except FileNotFoundError as fault:
+            damaged = os.path.basename(fault.filename)
+        if damaged is None:
+            return noted
+        note.unlink(missing_ok=True)
+        logging.getLogger("aurora").warning(
+            f"stored set {self.name}: {note.parent / damaged} is damaged, its checksum does not fit; the set is "
+            f"stored anew from {self.address}"
+        )
         return None
 
     def build(self, made_of: dict[str, Any]) -> StoredSet:
@@ -134,12 +166,16 @@ class _Building:
                 raise AuroraError(
                     f"stored set {self.name}: {place} was changed while it was read; start again when it is complete"
                 )
+            noted["sums"] = {
+                path.name: _sum(path) for path in sorted(self.partial.iterdir()) if path.is_file()
+            }
             for path in self.partial.iterdir():
                 sync_file(path)
             target = self._target(noted["mark"])
-            if (target / NOTE).exists():
+            before = self._read_note(target / NOTE) if (target / NOTE).exists() else None
+            if before is not None:
                 # The same rows from files that were written anew.
-                noted = {**json.loads((target / NOTE).read_text(encoding="utf-8")), "made_of": made_of}
+                noted = {**before, "made_of": made_of}
                 write_whole(target / NOTE, json.dumps(noted, indent=1))
             else:
                 shutil.rmtree(target, ignore_errors=True)

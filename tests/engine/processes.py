@@ -1,7 +1,6 @@
 """Runs of the real command in processes of their own, which can be killed, and how they go on in this process."""
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from aurora import Running, Settings, start
 from aurora.cli.bindings import read_bindings
+from aurora.engine.durable import read_json
 from aurora.network.text import read_network
 from tests.thoroughness import THOROUGH
 
@@ -80,7 +80,7 @@ def wait_for(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> N
 def committed(checkpoint: Path) -> int:
     """The number of the last batch that a run has committed."""
     try:
-        return int(json.loads((checkpoint / "committed.json").read_text())["batch"])
+        return int(read_json(checkpoint / "committed.json")["batch"])
     except FileNotFoundError:
         return -1
 

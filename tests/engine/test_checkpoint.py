@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from aurora.algebra.tuples.train import Ints
 from aurora.engine import checkpoint as module
 from aurora.engine.binding import Bound
 from aurora.engine.checkpoint import Checkpoint
+from aurora.engine.durable import read_json
 from aurora.engine.sinks.sink import Note
 from aurora.engine.spark.leftovers import settle_spark
 from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
@@ -339,7 +341,7 @@ def test_state_of_another_version_is_refused(desk: Path) -> None:
     with bind() as bound:
         commit_all(bound, bound.commits())
     (note,) = desk.glob(".*.checkpoint/network")
-    noted = json.loads(note.read_text())
+    noted = read_json(note)
     del noted["layout"]
     note.write_text(json.dumps(noted))
     with pytest.raises(AuroraError, match=r"another version of Aurora.*--fresh"), bind():
@@ -500,3 +502,36 @@ def test_a_file_that_came_after_a_run_that_never_began_is_read(desk: Path) -> No
             source = bound.admission.sources["r"]
             place = source.advance(source.begin(), 1000)
     assert place["row"] == 2 * (ROWS.count("\n") - 1)
+
+
+@pytest.mark.parametrize("name", ["network", "committed.json", "buckets"])
+def test_a_damaged_note_is_one_line_and_fresh_mends_it(desk: Path, name: str) -> None:
+    address, sinks = {"r": f"csv:{desk}/r.csv"}, {"far": f"csv:{desk}/far.csv"}
+    kept = Settings(checkpoint=f"{desk}/kept", partitions=1)
+    with Bound.of(base(), address, sinks, kept) as bound:
+        commit_all(bound, bound.commits())
+    for fresh in (True, False):
+        with Bound.of(base(), address, sinks, replace(kept, fresh=fresh)) as bound:
+            commit_all(bound, bound.commits())
+    note = desk / "kept" / name
+    data = bytearray(note.read_bytes())
+    data[0] ^= 1
+    note.write_bytes(data)
+    told = rf"^{note} is damaged: its checksum does not fit what it holds; restore it from a backup, or start over with"
+    with pytest.raises(AuroraError, match=told):
+        Bound.of(base(), address, sinks, kept)
+    with Bound.of(base(), address, sinks, replace(kept, fresh=True)) as bound:
+        commit_all(bound, bound.commits())
+
+
+def test_a_damaged_note_of_where_spark_is_does_not_keep_a_run_from_starting_over(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "kept", kept=True)
+    checkpoint.open(fresh=False)
+    checkpoint.spark.mkdir()
+    checkpoint.open(fresh=True)
+    moved = tmp_path / "kept" / "spark.at"
+    moved.write_bytes(moved.read_bytes().replace(b"spark-", b"sparc-"))
+    with pytest.raises(AuroraError, match=rf"^{moved} is damaged: its checksum does not fit"):
+        checkpoint.spark.exists()
+    checkpoint.open(fresh=True)
+    assert checkpoint.spark.name.startswith("spark-")

@@ -161,7 +161,7 @@ def test_the_note_is_what_is_read_back(tmp_path: Path) -> None:
         commit_all(bound, commits)
         assert Totals.load(bound.checkpoint.note) == commits.totals
     bound.checkpoint.note.write_text("{")
-    with pytest.raises(AuroraError, match=r"committed.json cannot be read"):
+    with pytest.raises(AuroraError, match=r"committed.json is damaged: it is not JSON; restore it"):
         Totals.load(bound.checkpoint.note)
 
 

@@ -159,6 +159,8 @@ def test_a_batch_that_is_run_again_obeys_its_own_controls(spark: SparkSession, t
     last = short[-1]
     assert last.controls.rows == 3 and last.batch == max(notes)
     (checkpoint / "committed.json").write_text(notes[last.batch - 1])
+    # A run that was killed has left it.
+    (tmp_path / ".out.csv.staged").mkdir()
     for name in (str(last.batch), f".{last.batch}.crc"):
         (checkpoint / "spark" / "commits" / name).unlink(missing_ok=True)
     again: list[Any] = []

@@ -11,7 +11,7 @@ import pytest
 from aurora import AuroraError, Settings
 from aurora.engine.binding import Bound
 from aurora.engine.controls import replace_text
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import read_whole, replace_note, write_whole
 from aurora.engine.locks import Locks, is_held, lock_beside
 from aurora.engine.paths import Written, check_places
 from aurora.history.home import Home
@@ -236,10 +236,10 @@ def test_another_user_can_neither_take_nor_give_a_lock(open_folder: Path) -> Non
 def test_notes_are_written_to_no_file_that_another_user_has_chosen(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine")
-    for write in (write_whole, replace_text):
+    for write in (write_whole, replace_note, replace_text):
         (tmp_path / "note.partial").symlink_to(mine)
         write(tmp_path / "note", "told")
-        assert mine.read_text() == "mine" and (tmp_path / "note").read_text() == "told"
+        assert mine.read_text() == "mine" and read_whole(tmp_path / "note") == "told"
         assert not (tmp_path / "note").is_symlink() and (tmp_path / "note").stat().st_mode & 0o777 == 0o600
 
 

@@ -1,6 +1,5 @@
 """Topics of a real Mosquitto: what is acknowledged is kept, what is not comes again, and what is wrong is told."""
 
-import json
 import logging
 import sys
 import threading
@@ -14,6 +13,7 @@ import pytest
 
 from aurora import Schema
 from aurora.engine import outages
+from aurora.engine.durable import read_json
 from aurora.engine.mqtt.receiver import MqttReceiver
 from aurora.engine.mqtt.sink import MqttSink
 from aurora.engine.mqtt.source import MqttTopic
@@ -148,7 +148,7 @@ def test_a_broker_that_is_away_and_one_that_has_forgotten(
     assert numbered(read(source)) == [(0, 1), (1, 2)]
     assert len([each for each in caplog.records if each.levelno == logging.WARNING]) == 2
     # Another client of that name ends the session.
-    name = json.loads((tmp_path / "rows.mqtt" / "session").read_text())["id"]
+    name = read_json(tmp_path / "rows.mqtt" / "session")["id"]
     client = broker.client(name)
     client.connect("127.0.0.1", broker.port, clean_start=True)
     until(lambda: client.loop(0.01) == 0 and client.is_connected())

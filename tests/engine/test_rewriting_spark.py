@@ -56,6 +56,8 @@ def test_rows_are_the_same_and_a_batch_that_is_run_again_has_its_own_order(
     assert len({report.controls.rewrites for report in first}) == len(ORDERS)
     # As if the run had been killed before it could note that the last batch was done.
     (checkpoint / "committed.json").write_text(notes[last.batch - 1])
+    # A run that was killed has left it.
+    (tmp_path / ".out.csv.staged").mkdir()
     for name in (str(last.batch), f".{last.batch}.crc"):
         (checkpoint / "spark" / "commits" / name).unlink(missing_ok=True)
     again = go(tmp_path, "out", settings)

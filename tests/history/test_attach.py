@@ -1,6 +1,5 @@
 """Queries that are attached to a network at any moment: their answers, and that nobody else takes notice."""
 
-import json
 import random
 from itertools import count as counting
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Running, Settings, start
+from aurora.engine.durable import read_json
 from aurora.engine.sinks.encode import csv_header, to_csv
 from tests.history.attached import QUERIES, answers, border, query, read, source, streams, wait_until
 
@@ -60,7 +60,7 @@ class Scenario:
         sinks = {"out": f"csv:{self.folder}/{name}.csv"}
         assert self.running.attach(query(kind), sinks, name=name, since=since) == name
         note = self.folder / "home" / "queries" / name / "query.json"
-        self.starts[name] = json.loads(note.read_text())["starts"]
+        self.starts[name] = read_json(note)["starts"]
 
     def detach(self) -> None:
         attached = sorted(self.running.queries())

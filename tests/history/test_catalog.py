@@ -9,6 +9,7 @@ import pytest
 
 from aurora import AuroraError
 from aurora.engine.controls import Controls
+from aurora.engine.durable import read_json
 from aurora.engine.statistics import BatchReport, Delays, Statistics
 from aurora.engine.work import BoxWork, InputWork, Work
 from aurora.history.catalog import EVERY, QUIET, Catalog, read_averages, read_figures
@@ -183,7 +184,7 @@ def test_what_was_learnt_is_there_in_the_next_run(home: Home) -> None:
     assert again.known_orders == (("b", "a"), ("d", "c")) and again.known_values == {"far": [0.25, 0.75]}
     fresh = Catalog(home, GRAPHS, fresh=True)
     assert fresh.known_orders == () and fresh.known_values == {}
-    noted = json.loads(home.catalog.read_text())
+    noted = read_json(home.catalog)
     del noted["orders"]
     home.catalog.write_text(json.dumps(noted))
     older = Catalog(home, GRAPHS)

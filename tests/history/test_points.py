@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aurora import AuroraError, from_text
+from aurora.engine.durable import read_whole
 from aurora.history import ageing
 from aurora.history.home import Home, QueryNote
 from aurora.history.keeping import remove_old
@@ -45,7 +46,7 @@ def note(name: str, **starts: tuple[str, int]) -> QueryNote:
 
 def readers(home: Home) -> dict[str, int]:
     place = home.folder / "points"
-    return {str(path.relative_to(place)): int(path.read_text()) for path in place.glob("*/readers/*/*")}
+    return {str(path.relative_to(place)): int(read_whole(path)) for path in place.glob("*/readers/*/*")}
 
 
 def test_a_view_with_a_sink_comes_out_twice(home: Home) -> None:

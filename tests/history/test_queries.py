@@ -252,6 +252,14 @@ def test_what_cannot_be_attached_and_what_is_shown(spark: SparkSession, tmp_path
         assert "is not an address" in refused(one, sinks={"out": "elsewhere"})
         assert "the network has no output of that name" in refused(one, sinks={"in": "csv:x.csv"})
         assert "lies in the folder of the home" in refused(one, sinks={"out": f"csv:{tmp_path}/home/x.csv"})
+        for keeping, what in (
+            (QUERIES["one"] + "points: {mine2: {from: mine, keep: 5}}\n", "point mine2: leave it out"),
+            (QUERIES["one"].replace("from: mine}", "from: mine, keep: 5}"), "output out: leave keep out"),
+        ):
+            told_of = refused(from_text(keeping, "keeping", running.schemas))
+            assert told_of.startswith(
+                f"{what}, for an attached query keeps no tuples; only points and views of the"
+            )
         plain = from_text(BORDER.replace("border", "plain"))
         assert "the inputs of a query are points of the running network" in refused(
             plain, sinks={"crowds": "csv:x"}

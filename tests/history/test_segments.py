@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.algebra.tuples.hashing import hash_rows
+from aurora.engine.durable import unseal_line
 from aurora.history import segments as module
 from aurora.history.segments import Segment, encode_segments, find_keys, on_values, read_segment
 
@@ -30,7 +31,7 @@ def store(
         for segment, data in encode_segments(batch, np.array(arrived, np.int64), on, key):
             assert file.tell() == segment.at and len(data) == segment.length and segment.at % 64 == 0
             file.write(data)
-            found.append(Segment.from_json(json.loads(segment.to_line())))
+            found.append(Segment.from_json(json.loads(unseal_line(segment.to_line().rstrip(b"\n")))))
             assert found[-1] == segment
     return found
 

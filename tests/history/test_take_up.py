@@ -1,15 +1,20 @@
 """Queries that a network takes up again when it starts: each alone, whatever has become of their files."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aurora import Settings
+from aurora import AuroraError, Settings
+from aurora.engine.spark.faults import NO_JAVA, SILENT
+from aurora.engine.statistics import Statistics
+from aurora.engine.totals import Totals
 from aurora.history import queries as attached
 from aurora.history.home import Home, QueryNote
 from aurora.history.points import Points
 from aurora.history.queries import Queries
+from aurora.history.query import AttachedQuery
 from tests.history.attached import QUERIES, border
 
 KERNEL = """
@@ -18,6 +23,48 @@ inputs: {p: {point: recent}}
 boxes: {own: {user: "kernel_that_is_gone:own", inputs: {p: p}, outputs: {out: "Sid int"}, stateless: true}}
 outputs: {out: {from: own}}
 """
+
+
+class Killed:
+    """Stands for the run of a query that ends with a fault."""
+
+    state = "stopped"
+    totals = Totals()
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+
+    def wait(self) -> None:
+        raise AuroraError(self.fault)
+
+    def stop(self) -> None:
+        raise AuroraError(self.fault)
+
+    def statistics(self) -> Statistics:
+        return Statistics("stopped")
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked", "state"),
+    [
+        (f"the run failed: {SILENT} (more in x.log)", 1.0, "stopped"),
+        (f"{NO_JAVA} (more in x.log)", 1.0, "stopped"),
+        (f"the run failed: {SILENT}", 600.0, "failed"),
+        ("box over: no luck", 1.0, "failed"),
+    ],
+)
+def test_a_query_that_was_ended_with_its_network_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, asked: float, state: str
+) -> None:
+    """A signal to all processes of a group ends the workers before the network hears of it."""
+    monkeypatch.setattr("aurora.history.query.start_run", lambda *_, **__: Killed(fault))
+    note = QueryNote("one", "", {}, {})
+    query = AttachedQuery(Home.of(tmp_path), note, border(), {}, {}, {}, Settings())
+    query.wait()
+    assert query.status().state == "failed"
+    query.stop(time.monotonic() + asked)
+    found = query.status()
+    assert (found.state, found.fault) == (state, None if state == "stopped" else fault)
 
 
 class Started:

@@ -7,7 +7,7 @@ from pathlib import Path
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested
 from aurora.engine.avro.schema import parse_schema
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import read_json, write_whole
 from aurora.engine.kafka.address import SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import kafka
 from aurora.engine.kafka.piece import KafkaPiece, Range
@@ -157,7 +157,7 @@ def open_kafka(name: str, text: str, schema: Schema, follow: bool, note: Path) -
     if address.start == "latest" and not follow:
         raise AuroraError(f"source {name}: start=latest reads what comes from now on; add --follow")
     if note.exists():
-        found = json.loads(note.read_text(encoding="utf-8"))
+        found = read_json(note)
     else:
         found = _look_at(name, address)
         write_whole(note, json.dumps(found))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import read_json, write_whole
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.kafka.values import Records, parse_values
 from aurora.engine.mqtt.address import SOURCE_OPTIONS, MqttAddress, read_mqtt
@@ -135,6 +135,6 @@ def open_mqtt(name: str, text: str, schema: Schema, folder: Path) -> tuple[MqttT
     again = note.exists()
     if not again:
         write_whole(note, json.dumps({"id": f"aurora-{uuid.uuid4().hex}"}))
-    id = json.loads(note.read_text(encoding="utf-8"))["id"]
+    id = read_json(note)["id"]
     receiver = MqttReceiver(name, address, MessageWriter(folder), id, again)
     return MqttTopic(str(folder), address, schema), receiver

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import sync_folder, write_whole
+from aurora.engine.durable import read_whole, sync_folder, write_whole
 from aurora.engine.mqtt.client import Message
 from aurora.errors import AuroraError
 
@@ -118,7 +118,7 @@ class MessageSpool:
 
     def broken(self) -> str | None:
         try:
-            return Path(self.folder, "broken").read_text()
+            return read_whole(Path(self.folder, "broken"))
         except FileNotFoundError:
             return None
 

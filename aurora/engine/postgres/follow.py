@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.durable import write_whole
+from aurora.engine.durable import read_json, write_whole
 from aurora.engine.postgres.address import SOURCE_OPTIONS, PostgresAddress, read_postgres
 from aurora.engine.postgres.bound import Bounds
 from aurora.engine.postgres.client import connect_patiently, explain, psycopg
@@ -50,7 +50,7 @@ def open_postgres(
         place = Place(table.sql, column.name, {**WHOLE, **TIMES}[column.base], (column.name,) in table.unique)
         _check_growing(what, connection, table, column, address, follow)
         if note.exists():
-            found = json.loads(note.read_text(encoding="utf-8"))
+            found = read_json(note)
         else:
             found = {"first": _first(what, connection, address, place), "last": None}
             if not follow:

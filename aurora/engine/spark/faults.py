@@ -6,7 +6,7 @@ from typing import Any
 from aurora.engine.spark.session import java_ended, keep_log
 from aurora.errors import AuroraError
 
-__all__ = ["SILENT", "java_fault", "tell_fault"]
+__all__ = ["NO_JAVA", "SILENT", "java_fault", "tell_fault"]
 
 LENGTH = 500
 # How long a Java that does not answer any more may take to be gone, in seconds.
@@ -44,6 +44,9 @@ SILENT = (
 )
 
 
+NO_JAVA = "Spark's Java process ended before the run did"
+
+
 def tell_fault(fault: Any) -> str:
     """The innermost cause, without the words of those who passed it on."""
     text = str(fault)
@@ -62,7 +65,7 @@ def tell_fault(fault: Any) -> str:
 def java_fault(error: Exception) -> AuroraError:
     """What a call of Java says when Java does not answer any more."""
     if java_ended(PATIENCE) or isinstance(error, OSError):
-        return AuroraError(f"Spark's Java process ended before the run did{_more()}")
+        return AuroraError(f"{NO_JAVA}{_more()}")
     return AuroraError(tell_fault(error))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from aurora.engine.controls import replace_text
+from aurora.engine.durable import read_json, replace_note
 from aurora.engine.locks import Locks, find_holder, is_held
 from aurora.engine.sources.source import Feed, catch_up
 from aurora.engine.spark.scratch import remove_scratch
@@ -44,7 +44,7 @@ class Visit:
         self._locks.take(f"the checkpoint {self._folder} of this DataFrame", self._folder / READER)
         while True:
             with suppress(FileNotFoundError):
-                said = json.loads((self._folder / READY).read_text(encoding="utf-8"))
+                said = read_json(self._folder / READY)
                 if said["reader"] == os.getpid():
                     break
             if not is_held(self._tender):
@@ -108,7 +108,7 @@ class Tender(threading.Thread):
             fault = str(error)
         except Exception as error:
             fault = f"the sources cannot be fed: {type(error).__name__}: {' '.join(str(error).split())}"
-        replace_text(self._folder / READY, json.dumps({"reader": reader, "fault": fault}))
+        replace_note(self._folder / READY, json.dumps({"reader": reader, "fault": fault}))
         while self._reader() == reader and not self._over():
             self._closed.wait(LOOK)
         for feed in connected:

@@ -7,7 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.durable import (
+    RESTORE,
+    Damaged,
+    cannot_write,
+    is_sealed,
+    seal_line,
+    sync_file,
+    sync_folder,
+    unseal_line,
+)
 from aurora.errors import AuroraError
 
 __all__ = ["FileList", "list_files"]
@@ -95,8 +104,8 @@ def _append_note(notes: str, new: list[str]) -> None:
     """It is on the disk before a batch relies on it."""
     try:
         begun = os.path.exists(notes)
-        with open(notes, "a", encoding="utf-8") as file:
-            file.write(json.dumps(new) + "\n")
+        with open(notes, "ab") as file:
+            file.write(seal_line(json.dumps(new).encode()))
         sync_file(notes)
         if not begun:
             sync_folder(os.path.dirname(os.path.abspath(notes)))
@@ -106,17 +115,43 @@ def _append_note(notes: str, new: list[str]) -> None:
 
 def _read_notes(notes: str) -> list[str]:
     """A line has the files of one look; one that a kill has cut off was not relied upon."""
-    text = Path(notes).read_text(encoding="utf-8")
-    lines, cut = text.split("\n")[:-1], text.rpartition("\n")[2]
-    if cut:
-        # Those of an earlier version have no line break.
-        with suppress(ValueError):
-            lines.append(json.dumps(json.loads(cut)))
-        write_whole(Path(notes), "".join(line + "\n" for line in lines))
-    else:
+    *lines, cut = Path(notes).read_bytes().split(b"\n")
+    found = []
+    for number, line in enumerate(lines, 1):
+        found += _read_line(notes, line, number)
+    if not cut:
         # A run that was killed may not have come to that.
         sync_file(notes)
-    return list(dict.fromkeys(path for line in lines for path in json.loads(line)))
+        return list(dict.fromkeys(found))
+    if is_sealed(cut[:-1]):
+        # Its line end is another byte: no kill does that.
+        _read_line(notes, cut, len(lines) + 1)
+    with suppress(ValueError):
+        # Those of an earlier version have no line break.
+        found += json.loads(unseal_line(cut))
+        lines.append(cut)
+    _rewrite(notes, lines)
+    return list(dict.fromkeys(found))
+
+
+def _read_line(notes: str, line: bytes, number: int) -> list[str]:
+    try:
+        found: list[str] = json.loads(unseal_line(line))
+    except ValueError:
+        raise Damaged(
+            f"{notes} is damaged in line {number}, and with it the order in which files were read; {RESTORE}"
+        ) from None
+    return found
+
+
+def _rewrite(notes: str, lines: list[bytes]) -> None:
+    """Replace the notes by those lines, in one step."""
+    partial = f"{notes}.partial"
+    with open(partial, "wb") as file:
+        file.writelines(line + b"\n" for line in lines)
+    sync_file(partial)
+    os.replace(partial, notes)
+    sync_folder(os.path.dirname(os.path.abspath(notes)))
 
 
 def list_files(folder: str) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
-from aurora.engine.durable import cannot_write, make_folder, write_whole
+from aurora.engine.durable import Damaged, cannot_write, make_folder, read_whole, write_whole
 from aurora.engine.sources.files.unpack import is_packed, unpack, unpacked_path
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.lines import Form, Head, Style, read_head
@@ -51,8 +51,8 @@ class TextFiles:
         if not self.is_copied(path) or self.unpacked is None:
             return
         try:
-            noted, size = int(self._size_note(path).read_text()), os.path.getsize(path)
-        except (OSError, ValueError):
+            noted, size = int(read_whole(self._size_note(path))), os.path.getsize(path)
+        except (OSError, ValueError, Damaged):
             # An earlier version noted no size, and a file of which there is a copy may be gone.
             return
         if size != noted:

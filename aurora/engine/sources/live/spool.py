@@ -14,7 +14,15 @@ import numpy as np
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import cannot_write, sync_file, sync_folder, write_whole
+from aurora.engine.durable import (
+    cannot_write,
+    read_json,
+    read_whole,
+    replace_note,
+    sync_file,
+    sync_folder,
+    write_whole,
+)
 from aurora.engine.sources.live.arrivals import Marker, read_marks, remove_marks, stamp, sync_marks
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.hints import hints
@@ -112,14 +120,12 @@ class SpoolWriter:
         sync_folder(self.folder)
 
     def give_up(self, reason: str) -> None:
-        partial = self.folder / "broken.partial"
-        partial.write_text(reason)
-        partial.replace(self.folder / "broken")
+        replace_note(self.folder / "broken", reason)
 
 
 def _breaks(folder: str) -> list[int]:
     try:
-        found: list[int] = json.loads(Path(folder, "breaks").read_text())
+        found: list[int] = read_json(Path(folder, "breaks"))
     except FileNotFoundError:
         return []
     return found
@@ -149,7 +155,7 @@ class SpooledLines:
 
     def _broken(self) -> str | None:
         try:
-            return Path(self.folder, "broken").read_text()
+            return read_whole(Path(self.folder, "broken"))
         except FileNotFoundError:
             return None
 
