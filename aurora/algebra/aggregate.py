@@ -23,8 +23,11 @@ from aurora.algebra.tuples.arrays import find_runs, value_order
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.sorting import lexical_order
 from aurora.algebra.tuples.train import Ints, Mask, Train, Values
+from aurora.algebra.tuples.types import type_name
+from aurora.algebra.tuples.zones import find_zone, near_zones
 from aurora.algebra.windows.causes import find_causes
 from aurora.algebra.windows.due import find_due_keys, note_due_keys
+from aurora.algebra.windows.local import HOUR, LocalWindows
 from aurora.algebra.windows.panes import sum_up_panes
 from aurora.algebra.windows.places import Windows
 from aurora.algebra.windows.predicates import closing_windows, still_open
@@ -74,9 +77,9 @@ class Aggregate:
         schema: Schema,
         where: str = "aggregate",
         timeout: int | None = None,
-        align: bool = False,
+        align: bool | str = False,
     ) -> "Aggregate":
-        """`advance` is a number or the text of a predicate; `timeout` is in milliseconds."""
+        """`advance` is a number or the text of a predicate; `timeout` is in milliseconds; `align` may name a zone."""
         order.check(schema, where)
         predicate = None
         if isinstance(advance, str):
@@ -97,7 +100,7 @@ class Aggregate:
                 f"{where}: {order.on} counts in whole numbers, found size {size}, advance {advance}"
             )
         reducer = Reducer.of(functions, schema, where)
-        windows = Windows(size, advance, align, smallest(order.type(schema)))
+        windows = _windows(size, advance, align, order.type(schema), where)
         box = cls(schema, reducer, order, windows, timeout, predicate)
         taken = [*order.group_by, order.on]
         for name in reducer.outputs:
@@ -298,7 +301,7 @@ class Aggregate:
 
     def _causes(self, group: Ints, window: Values, admitted: Admitted) -> Ints:
         """The keys of the tuples whose arrival closed the windows; the end of the input closes the rest."""
-        end = window + np.asarray(self.windows.size).astype(window.dtype)
+        end = self.windows.ends(window)
         # Past the largest bigint nothing closes a window but the end of the input.
         never = end < window
         return find_causes(group, end, never, admitted)
@@ -338,3 +341,22 @@ class Aggregate:
         kept = kept.filter(alive)
         kept.store(admitted.groups, "windows")
         return kept
+
+
+def _windows(size: Any, advance: Any, align: bool | str, kind: pa.DataType, where: str) -> Windows:
+    """Return where the windows lie; raise if they cannot go by the clocks of a zone."""
+    if not isinstance(align, str):
+        return Windows(size, advance, align, smallest(kind))
+    zone = find_zone(align)
+    if zone is None:
+        raise AuroraError(
+            f"{where}: align is true, false or a time zone such as Europe/Berlin; found '{align}'{near_zones(align)}"
+        )
+    if not pa.types.is_timestamp(kind):
+        raise AuroraError(f"{where}: align: {align} needs an order on a timestamp, found {type_name(kind)}")
+    if size % HOUR or advance % HOUR:
+        raise AuroraError(
+            f"{where}: align: {align} needs a size and an advance of whole hours or days; for shorter windows, which "
+            "are the same in most zones, write align: true"
+        )
+    return LocalWindows(size, advance, True, smallest(kind), zone)

@@ -66,7 +66,7 @@ class Top(Aggregate):
         schema: Schema,
         where: str = "top",
         timeout: int | None = None,
-        align: bool = False,
+        align: bool | str = False,
         *,
         ties: bool = False,
         start: str = "window_start",

@@ -92,7 +92,8 @@ def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Sc
                 f"{MOST_WINDOWS:,} windows; write a larger advance"
             )
     timeout = duration(spec["timeout"], f"{where}: timeout") if "timeout" in spec else None
-    align = read_truth(spec, "align", where)
+    # The name of a time zone, or whether at all.
+    align = spec["align"] if isinstance(spec.get("align"), str) else read_truth(spec, "align", where)
     return make(order, size, advance, schema, where, timeout, align)
 
 

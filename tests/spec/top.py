@@ -45,7 +45,7 @@ class Top(Aggregate):
 
     def window(self, group: Group, start: Any, entries: list[Entry]) -> Out:
         port, ts, row = super().window(group, start, entries)
-        inside = sorted((e for e in entries if start <= e.value < start + self.size), key=place)
+        inside = sorted((e for e in entries if start <= e.value < self.end_of(start)), key=place)
         inside.sort(key=cmp_to_key(lambda one, other: self.compare(one.row, other.row)))
         found = []
         for number, entry in enumerate(inside):

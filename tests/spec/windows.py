@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.spec import local
 from tests.spec.squal import Box, Functions, Order, Out, Row, Seen, by_fields
 
 __all__ = ["ARRIVAL", "Aggregate"]
@@ -41,7 +42,7 @@ class Group:
 
 
 class Aggregate(Box):
-    """`advance` is a number or a predicate; `bits` is the width of the order field."""
+    """`advance` is a number or a predicate; `align` may be a time zone; `bits` is the width of the order field."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Aggregate(Box):
         size: Any,
         advance: Any,
         timeout: int | None = None,
-        align: bool = False,
+        align: bool | str = False,
         bits: int = 64,
     ) -> None:
         super().__init__()
@@ -68,6 +69,8 @@ class Aggregate(Box):
         """The windows that hold the value."""
         if callable(self.advance):
             return [start for start in group.opened if start <= value < start + self.size]
+        if isinstance(self.align, str):
+            return local.starts_of(self.align, self.size, self.advance, value)
         first = 0 if self.align else origin
         if isinstance(value, float):
             near = math.floor((value - first) / self.advance)
@@ -78,6 +81,11 @@ class Aggregate(Box):
         found = [first + step * self.advance for step in steps if self.align or step >= 0]
         # A start must be a value of the order field.
         return [start for start in found if start <= value < start + self.size and start >= self.lowest]
+
+    def end_of(self, start: Any) -> Any:
+        if isinstance(self.align, str):
+            return local.end_of(self.align, self.size, self.advance, start)
+        return start + self.size
 
     def push(self, port: int, row: Row, ts: int) -> list[Out]:
         key = self.order.group(row)
@@ -132,7 +140,7 @@ class Aggregate(Box):
         group.released.append(entry)
 
     def window(self, group: Group, start: Any, entries: list[Entry]) -> Out:
-        inside = sorted((e for e in entries if start <= e.value < start + self.size), key=place)
+        inside = sorted((e for e in entries if start <= e.value < self.end_of(start)), key=place)
         rows = [entry.row for entry in inside]
         fields = group_fields(self.order, group)
         return "1", min(e.ts for e in inside), {**fields, self.order.on: start, **self.functions(rows)}
@@ -144,7 +152,7 @@ class Aggregate(Box):
         }
         found = []
         for start in sorted(starts - group.closed):
-            if bound is None or start + self.size <= bound:
+            if bound is None or self.end_of(start) <= bound:
                 group.closed.add(start)
                 if start not in group.timed:
                     found.append((start, self.window(group, start, group.released)))

@@ -8,6 +8,7 @@ from aurora.algebra.expressions.signature import Clash, Function, literal, need
 from aurora.algebra.expressions.time_patterns import read_pattern
 from aurora.algebra.expressions.tree import Call, Constant, Node
 from aurora.algebra.tuples.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from aurora.algebra.tuples.zones import find_zone, near_zones
 from aurora.errors import AuroraError
 
 __all__ = ["TIME", "TRUNCATIONS", "interval", "later"]
@@ -184,6 +185,36 @@ def days_between(end: Node, start: Node) -> Node:
     return Call("datediff", (date("datediff", end), date("datediff", start)), INT)
 
 
+def in_zone(op: str) -> Function:
+    """What the clocks of a place show at a moment in UTC, or the reverse."""
+
+    def rule(node: Node, zone: Node) -> Node:
+        return moved(op, op, node, zone)
+
+    return Function(rule, 2, 2)
+
+
+def convert_timezone(first: Node, second: Node, third: Node | None = None) -> Node:
+    """From one zone, or UTC, to another."""
+    name = "convert_timezone"
+    if third is None:
+        return moved(name, "from_utc_timestamp", second, first)
+    return moved(name, "from_utc_timestamp", moved(name, "to_utc_timestamp", third, first), second)
+
+
+def moved(name: str, op: str, node: Node, zone: Node) -> Node:
+    # Of a text Spark's convert_timezone passes over the zone, and a cast does not.
+    allowed = (TIMESTAMP, DATE) if name == "convert_timezone" else (TIMESTAMP, DATE, STRING)
+    node = converted(need(name, node, allowed, "a timestamp"), TIMESTAMP)
+    zone = need(name, zone, (STRING,), "the name of a time zone, such as 'Europe/Berlin',")
+    if isinstance(zone, Constant) and zone.value is not None and find_zone(str(zone.value)) is None:
+        raise Clash(
+            f"{name} knows no time zone '{zone.value}'{near_zones(str(zone.value))}: write a name such as "
+            "'Europe/Berlin', or an offset such as '+02:00'"
+        )
+    return Call(op, (node, zone), TIMESTAMP)
+
+
 TIME: dict[str, Function] = {
     **{op: part(op) for op in ("year", "quarter", "month", "dayofyear", "dayofweek", "weekday")},
     "day": part("day"),
@@ -206,6 +237,9 @@ TIME: dict[str, Function] = {
     "dateadd": days_later("date_add"),
     "date_sub": days_later("date_sub"),
     "add_months": Function(months_later, 2, 2),
+    "from_utc_timestamp": in_zone("from_utc_timestamp"),
+    "to_utc_timestamp": in_zone("to_utc_timestamp"),
+    "convert_timezone": Function(convert_timezone, 2, 3),
     "datediff": Function(days_between, 2, 2),
     "date_diff": Function(days_between, 2, 2),
 }

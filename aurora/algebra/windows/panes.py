@@ -125,7 +125,9 @@ def _close(
     rows = pa.concat_batches([closed.rows for closed in found])
     arrived = np.concatenate([closed.arrived for closed in found])
     starts = np.unique(np.concatenate([closed.starts for closed in found]))
-    lines = np.concatenate([_find_causes(starts, box.windows.size, clock, depth), order_codes(starts)[None]])
+    lines = np.concatenate(
+        [_find_causes(starts, box.windows.ends(starts), clock, depth), order_codes(starts)[None]]
+    )
     if by_key and len(starts) == 1:
         # One window of many groups, which stand in order: their keys are the same, and need no room.
         return Train(rows, arrived, np.broadcast_to(lines, (len(lines), len(arrived))))
@@ -199,8 +201,7 @@ def _find_windows(box: "Aggregate", panes: Values, clock: Progress, end: bool) -
     return row, window[pair[owner]], starts
 
 
-def _find_causes(window: Values, size: int, clock: Progress, depth: int) -> Ints:
-    end = window + np.asarray(size).astype(window.dtype)
+def _find_causes(window: Values, end: Values, clock: Progress, depth: int) -> Ints:
     # Past the largest bigint nothing closes a window but the end of the input.
     return make_clock_keys(np.where(end < window, LAST, clock.find_positions(end)), depth)
 

@@ -29,6 +29,11 @@ class Windows:
         """The widest pieces of which all windows consist."""
         return gcd(int(self.size), int(self.advance))
 
+    def ends(self, start: Values) -> Values:
+        """Return where the windows with these starts end; a sum that is no bigint wraps around."""
+        ends: Values = start + np.asarray(self.size).astype(start.dtype)
+        return ends
+
     def panes(self, value: Values, origin: Values) -> Values:
         """The start of the pane of each value."""
         pane = self.pane

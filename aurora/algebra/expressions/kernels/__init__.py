@@ -17,6 +17,7 @@ from aurora.algebra.expressions.kernels import (
     text_parts,
     time,
     time_patterns,
+    zones,
 )
 from aurora.algebra.expressions.kernels.columns import Maker
 
@@ -36,4 +37,5 @@ KERNELS: dict[str, Maker] = {
     **maps.KERNELS,
     **digests.KERNELS,
     **time_patterns.KERNELS,
+    **zones.KERNELS,
 }

@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value, column
+from aurora.algebra.expressions.kernels.zones import in_each_zone
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, STRING, TIMESTAMP
+from aurora.algebra.tuples.zones import Zone
 
 __all__ = ["reader", "trimmed", "within"]
 
@@ -22,8 +24,7 @@ DAY_PATTERN = r"(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})
 DATE_PATTERN = rf"^{DAY_PATTERN}(?:[ T].*)?)?)?$"
 TIMESTAMP_PATTERN = (
     rf"^{DAY_PATTERN}(?:[ T](?P<hour>\d{{1,2}})(?::(?P<minute>\d{{1,2}})(?::(?P<second>\d{{1,2}})"
-    r"(?:\.(?P<fraction>\d*))?)?)?"
-    r"(?P<zone>\s*(?:Z|UTC|GMT|UT)?(?:(?P<zsign>[+-])(?P<zhour>\d{1,2})(?::?(?P<zminute>\d{1,2}))?)?)?)?)?)?$"
+    r"(?:\.(?P<fraction>\d*))?(?P<zone>[\x00-\x20A-Za-z+-].*)?)?)?)?)?)?$"
 )
 
 
@@ -119,9 +120,11 @@ def timestamps(words: pa.Array) -> pa.Array:
     real &= (hour < 24) & (minute < 60) & (second < 60)
     fraction = pc.fill_null(pc.struct_field(parts, "fraction"), "")
     micros = pc.cast(pc.utf8_slice_codeunits(pc.utf8_rpad(fraction, 6, padding="0"), 0, 6), pa.int64())
-    ahead = numbers_of(parts, "zhour", 0) * 60 + numbers_of(parts, "zminute", 0)
-    behind = pc.equal(pc.fill_null(pc.struct_field(parts, "zsign"), "+"), "-").to_numpy(zero_copy_only=False)
-    real &= ahead <= 18 * 60
-    minutes = (days * 24 + hour) * 60 + minute - np.where(behind, -ahead, ahead)
+    minutes = (days * 24 + hour) * 60 + minute
     result = (minutes * 60 + second) * 1_000_000 + micros.to_numpy(zero_copy_only=False)
+    zone = pc.fill_null(pc.struct_field(parts, "zone"), "")
+    if pc.any(pc.not_equal(zone, "")).as_py():
+        zone = pc.utf8_trim(pc.if_else(pc.equal(zone, ""), "UTC", zone), characters=BLANKS)
+        result, unknown = in_each_zone(Zone.to_utc, np.where(real, result, 0), zone)
+        real &= ~unknown
     return column(result, ~real, TIMESTAMP)
