@@ -1,5 +1,6 @@
 """What stands behind the question mark of an address of a server; no secret is shown, whatever is wrong."""
 
+import ipaddress
 import os
 import re
 from collections.abc import Sequence
@@ -7,7 +8,15 @@ from urllib.parse import unquote
 
 from aurora.errors import AuroraError, did_you_mean
 
-__all__ = ["choose", "is_variable", "look_up", "read_options", "without_secrets", "without_slashes"]
+__all__ = [
+    "choose",
+    "is_loopback",
+    "is_variable",
+    "look_up",
+    "read_options",
+    "without_secrets",
+    "without_slashes",
+]
 
 VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
@@ -52,16 +61,25 @@ def is_variable(value: str) -> bool:
     return VARIABLE.fullmatch(value) is not None
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, so that nobody else hears what is sent there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def look_up(what: str, option: str, value: str) -> str:
     """The value of an option, from the environment where it names a variable."""
     variable = VARIABLE.fullmatch(value)
     if variable is None:
         return value
     word = variable[1] or variable[2]
-    if word not in os.environ:
-        raise AuroraError(
-            f"{what}: {option} is in the variable {word}, which is not set; export {word} first"
-        )
+    if not os.environ.get(word):
+        state = "is empty" if word in os.environ else "is not set"
+        raise AuroraError(f"{what}: {option} is in the variable {word}, which {state}; export {word} first")
     return os.environ[word]
 
 

@@ -10,6 +10,7 @@ import pytest
 from aurora import Schema
 from aurora.engine.kafka.address import SINK_OPTIONS, SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import explain
+from aurora.engine.kafka.client_options import CLIENT_OPTIONS
 from aurora.engine.kafka.piece import KafkaPiece
 from aurora.engine.kafka.source import KafkaTopic, _check_fields, open_kafka
 from aurora.engine.kafka.values import Records, parse_values
@@ -56,6 +57,26 @@ def test_an_address_and_its_options() -> None:
         (f"{HOST}/t?key=a&timestamp=a", "field a cannot be both key and timestamp"),
         (f"{HOST}/t?key", "option key has no value"),
         (f"{HOST}/t?kafka.group.id=x", "group.id cannot be set here"),
+        # What loads a library, runs a command, or is none.
+        (
+            f"{HOST}/t?kafka.plugin.library.paths=x.so",
+            "kafka.plugin.library.paths is not an option of the client that",
+        ),
+        (
+            f"{HOST}/t?kafka.sasl.kerberos.kinit.cmd=x",
+            "kafka.sasl.kerberos.kinit.cmd is not an option of the client",
+        ),
+        (f"{HOST}/t?kafka.ssl.engine.location=x", "kafka.ssl.engine.location is not an option"),
+        (
+            f"{HOST}/t?kafka.fetch.min.byte=1",
+            r"may be given \(did you mean fetch.min.bytes\?\); docs/kafka.md lists",
+        ),
+        # A variable is looked up for a secret alone.
+        (
+            f"{HOST}/t?kafka.client.id=$AWS_SECRET_ACCESS_KEY",
+            r"kafka.client.id is no secret, and a variable would be s",
+        ),
+        (f"{HOST}/t?kafka.sasl.username=${{HOME}}", "write kafka.sasl.username=VALUE"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_told(text: str, told: str) -> None:
@@ -85,9 +106,27 @@ def test_a_secret_stays_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     assert b"hunter2" not in pickle.dumps(source)
     assert "hunter2" not in repr(source) + source.identity()
     assert explain(address, ValueError("no value 'hunter2'")) == "no value '$WORD'"
-    monkeypatch.delenv("WORD")
-    with pytest.raises(AuroraError, match=r"kafka.sasl.password is in the variable WORD, which is not set"):
-        check_source("trips", f"{HOST}/t?kafka.sasl.password=$WORD")
+    for value, state in (("", "is empty"), (None, "is not set")):
+        monkeypatch.delenv("WORD")
+        if value is not None:
+            monkeypatch.setenv("WORD", value)
+        with pytest.raises(
+            AuroraError, match=rf"kafka.sasl.password is in the variable WORD, which {state}; export W"
+        ):
+            check_source("trips", f"{HOST}/t?kafka.sasl.password=$WORD")
+
+
+def test_every_option_that_may_be_given_is_one_of_the_client_and_on_the_page() -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    page = Path("docs/kafka.md").read_text()
+    for name in sorted(CLIENT_OPTIONS):
+        try:
+            kafka.Producer({name: "", "log_level": 0})
+        except kafka.KafkaException as fault:
+            assert "No such configuration property" not in str(fault), name
+        except (TypeError, ValueError):
+            pass
+        assert f"`{name}`" in page, name
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import pytest
 from aurora import Schema
 from aurora.engine import outages
 from aurora.engine.durable import read_json
+from aurora.engine.mqtt.address import SOURCE_OPTIONS, read_mqtt
+from aurora.engine.mqtt.client import Connection
 from aurora.engine.mqtt.receiver import MqttReceiver
 from aurora.engine.mqtt.sink import MqttSink
 from aurora.engine.mqtt.source import MqttTopic
@@ -320,6 +322,22 @@ def test_what_is_wrong_with_an_address_is_told(address: str, told: str) -> None:
     with pytest.raises(AuroraError, match=told) as fault:
         check_source("rows", address)
     assert CANARY not in str(fault.value) and "\n" not in str(fault.value)
+
+
+def test_a_password_that_is_sent_unencrypted_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(VARIABLE, CANARY)
+    for host, more in (
+        ("far.example", ""),
+        ("far.example", ""),
+        ("far.example", "&tls=yes"),
+        ("127.0.0.1", ""),
+    ):
+        address = f"mqtt:{host}:1/t?user=me&password=${VARIABLE}{more}"
+        Connection("source s", read_mqtt("source s", address, SOURCE_OPTIONS))
+    told = "MQTT broker far.example:1: user and password are sent unencrypted; add tls=yes, if the broker has a port "
+    assert caplog.messages == [f"{told}for it"]
 
 
 @pytest.mark.parametrize(

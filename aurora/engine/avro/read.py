@@ -132,6 +132,19 @@ class _Reader:
             if sized.any():
                 self._move(rows[sized], self.numbers(rows[sized]))
             left = np.where(sized, 0, number)
+            width = kind.inner[0].width if kind.name == "array" else None
+            if width is not None:
+                # Also of items without bytes, of which a record may have any number.
+                room = self._end[rows] - self._place[rows]
+                beyond = left > (room // width if width else left)
+                self._fail(rows[beyond])
+                self._move(rows, np.where(beyond, 0, left) * width)
+                left = np.zeros(len(rows), np.int64)
+            else:
+                # Each item has a byte or more.
+                beyond = left > self._end[rows] - self._place[rows]
+                self._fail(rows[beyond])
+                left[beyond] = 0
             while (left > 0).any():
                 mine = rows[left > 0]
                 if kind.name == "map":

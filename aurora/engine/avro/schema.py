@@ -12,7 +12,11 @@ from aurora.errors import AuroraError
 
 __all__ = ["Kind", "parse_schema", "schema_of"]
 
+# A schema has so many parts at most, a record that is used twice counted twice, and so many inside one another; a
+# fixed value has so many bytes, a decimal so many digits behind its point.
+MOST_PARTS, DEEPEST, WIDEST, SCALE = 10_000, 100, 1 << 30, 38
 PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 # Fields of an output, and what they are in Avro.
 WRITTEN: dict[pa.DataType, Any] = {
     pa.bool_(): "boolean",
@@ -38,6 +42,30 @@ class Kind:
     logical: str = ""
     size: int = 0
     scale: int = 0
+    # How many parts it has, and how many of them are inside one another; the bytes of each value, None if they differ.
+    parts: int = field(init=False, compare=False, repr=False)
+    depth: int = field(init=False, compare=False, repr=False)
+    width: int | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", 1 + sum(inner.parts for inner in self.inner))
+        object.__setattr__(self, "depth", 1 + max((inner.depth for inner in self.inner), default=0))
+        object.__setattr__(self, "width", self._find_width())
+        if self.parts > MOST_PARTS:
+            raise ValueError(f"it has more than {MOST_PARTS:,} parts")
+        if self.depth > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} of its parts are inside one another")
+        if not 0 <= self.size <= WIDEST:
+            raise ValueError(f"a fixed value has 0 to {WIDEST:,} bytes, found {self.size}")
+        if not 0 <= self.scale <= SCALE:
+            raise ValueError(f"a decimal has a scale of 0 to {SCALE}, found {self.scale}")
+
+    def _find_width(self) -> int | None:
+        if self.name == "record":
+            widths = [inner.width for inner in self.inner]
+            known = [width for width in widths if width is not None]
+            return sum(known) if len(known) == len(widths) else None
+        return {**WIDTHS, "fixed": self.size}.get(self.name)
 
     def __str__(self) -> str:
         return f"union of {' and '.join(map(str, self.inner))}" if self.name == "union" else self.name
@@ -52,8 +80,10 @@ def parse_schema(text: str, where: str) -> Kind:
     """
     try:
         found = _Parser(where).read(json.loads(text))
-    except (ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as fault:
         raise AuroraError(f"{where} is not an Avro schema: {fault}") from None
+    except RecursionError:
+        raise AuroraError(f"{where} is not an Avro schema: too many parts are inside one another") from None
     if found.name != "record":
         raise AuroraError(f"{where}: a record is expected, found {found}")
     return found

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from aurora.engine.address_options import is_variable, look_up, without_slashes
+from aurora.engine.kafka.client_options import CLIENT_OPTIONS
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_kafka"]
@@ -122,7 +123,8 @@ def _made(
     registry = given.get("registry")
     if registry is not None and not re.fullmatch(r"https?://[^@\s]+", registry):
         raise AuroraError(
-            f"{what}: registry is http://HOST:PORT; put user and password into AURORA_REGISTRY_AUTH=USER:PASSWORD"
+            f"{what}: registry is http://HOST:PORT; put user and password into the environment: "
+            "AURORA_REGISTRY_AUTH=http://HOST:PORT=USER:PASSWORD"
         )
     transactions = given.get("transactions", "yes")
     if transactions not in ("yes", "no"):
@@ -145,6 +147,16 @@ def _made(
 def _checked(what: str, name: str, value: str) -> tuple[str, str]:
     if name in OURS:
         raise AuroraError(f"{what}: {name} cannot be set here; leave kafka.{name} out")
+    if name not in CLIENT_OPTIONS:
+        raise AuroraError(
+            f"{what}: kafka.{name} is not an option of the client that may be given"
+            f"{did_you_mean(name, CLIENT_OPTIONS)}; docs/kafka.md lists those that may"
+        )
+    if is_variable(value) and not SECRET.search(name):
+        raise AuroraError(
+            f"{what}: kafka.{name} is no secret, and a variable would be sent to whoever the address names; "
+            f"write kafka.{name}=VALUE"
+        )
     if SECRET.search(name) and not is_variable(value):
         raise AuroraError(
             f"{what}: kafka.{name} is a secret, and others can see the command line: put it into an environment "

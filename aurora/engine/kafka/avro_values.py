@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.avro.read import read_records
-from aurora.engine.avro.registry import FRAME, known_schema
+from aurora.engine.avro.registry import FRAME, UnknownSchema, known_schema
 from aurora.engine.avro.schema import Kind, parse_schema
 from aurora.engine.kafka.address import KafkaAddress
 from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.reasons import not_a
+from aurora.errors import AuroraError
 
 __all__ = ["parse_avro"]
 
@@ -31,7 +32,14 @@ def parse_avro(
     places: list[npt.NDArray[np.int64]] = []
     parts: list[pa.RecordBatch] = []
     for kind, mine, contents in _by_schema(values, address, bad):
-        columns, faults = read_records(contents, kind, set(schema.names))
+        try:
+            columns, faults = read_records(contents, kind, set(schema.names))
+        except AuroraError as fault:
+            if address.avro is not None:
+                raise
+            # Who writes a record says which schema it has.
+            bad.update(dict.fromkeys(mine.tolist(), str(fault)))
+            continue
         bad.update({int(mine[at]): reason for at, reason in faults.items()})
         arrays = [_fitting(name, columns.get(name), mine, schema, bad) for name in schema.names]
         places.append(mine)
@@ -72,8 +80,12 @@ def _by_schema(
     found = []
     for number in np.unique(numbers[tried]).tolist():
         mine = np.flatnonzero(numbers == number)
-        contents = [(values[at] or b"")[FRAME:] for at in mine.tolist()]
-        found.append((known_schema(address.registry, number), mine, contents))
+        try:
+            kind = known_schema(address.registry, number)
+        except UnknownSchema as fault:
+            bad.update(dict.fromkeys(mine.tolist(), str(fault)))
+            continue
+        found.append((kind, mine, [(values[at] or b"")[FRAME:] for at in mine.tolist()]))
     return found
 
 

@@ -83,6 +83,6 @@ def explain(address: KafkaAddress, fault: Any) -> str:
     text = " ".join(str(error.str() if hasattr(error, "str") else error).split())
     given = dict(address.settings)
     for name, value in address.resolved().items():
-        if given[name] != value:
+        if value and given[name] != value:
             text = text.replace(value, given[name])
     return text

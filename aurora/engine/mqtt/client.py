@@ -1,10 +1,12 @@
 """The client library of MQTT: loaded when it is needed; one connection that its owner turns the crank of."""
 
+import logging
 import socket
 import time
+from functools import cache
 from typing import Any
 
-from aurora.engine.address_options import look_up
+from aurora.engine.address_options import is_loopback, look_up
 from aurora.engine.mqtt.address import MqttAddress
 from aurora.engine.outages import Unreachable, try_patiently
 from aurora.errors import AuroraError
@@ -54,6 +56,8 @@ class Connection:
         self._client.connect_timeout = TIMEOUT
         if address.user is not None:
             word = None if address.password is None else look_up(what, "password", address.password)
+            if word is not None and not address.tls and not is_loopback(address.host):
+                _warn_in_clear(address.server)
             self._client.username_pw_set(address.user, word)
         if address.tls:
             self._set_tls()
@@ -159,6 +163,14 @@ class Connection:
 
     def _published(self, client: Any, data: Any, number: int, reason: Any, properties: Any) -> None:
         self.done[number] = reason.getName() if reason is not None and reason.is_failure else None
+
+
+@cache
+def _warn_in_clear(server: str) -> None:
+    """Once in a process."""
+    logging.getLogger("aurora").warning(
+        f"MQTT broker {server}: user and password are sent unencrypted; add tls=yes, if the broker has a port for it"
+    )
 
 
 def _without_delay(client: Any, data: Any, connection: Any) -> None:
