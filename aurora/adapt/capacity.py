@@ -1,14 +1,16 @@
 """Static introspection: the cores that a network needs at given rates, box by box, and the largest rates that fit."""
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aurora.adapt.deferral import split_network
 from aurora.adapt.figures import Figures, find_capacity, longest_batch
 from aurora.adapt.flows import find_flows
+from aurora.adapt.obstacles import find_obstacles
 from aurora.adapt.shedding import Shedding, find_cuts, plan_shedding
 from aurora.engine.pacing import find_least
+from aurora.engine.plan.plan import plan_network
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network, Port
 from aurora.network.qos import Qos, find_zone
@@ -38,8 +40,11 @@ class Capacity:
     """`needed` of the cores against `available` ones (cores times headroom); `scale` is by what all rates could be
     multiplied so that it just fits. Boxes in `unmeasured` never ran, and are not counted.
 
+    Boxes in one bucket work one after the other, on one core however many there are: `one_core` are those of the part
+    of the network that needs most of its core, and `one_core_needs` is how much.
+
     `excess` is what the rows would have to cost less, in cores, so that it fits; `shedding` is what load shedding would
-    do about it, by the graphs of the outputs.
+    do about it, by the graphs of the outputs, and `obstacles` say what keeps it from doing more.
     """
 
     needs: tuple[Need, ...]
@@ -50,6 +55,13 @@ class Capacity:
     unmeasured: tuple[str, ...] = ()
     excess: float = 0.0
     shedding: Shedding = field(default_factory=Shedding)
+    one_core: tuple[str, ...] = ()
+    one_core_needs: float = 0.0
+    obstacles: tuple[str, ...] = ()
+
+    @property
+    def one_core_fits(self) -> bool:
+        return self.one_core_needs <= self.headroom
 
     @property
     def needed(self) -> float:
@@ -136,9 +148,26 @@ def plan_capacity(
         needs.append(Need("each batch for later", "", later.batches, later.fixed))
         available = max(available - later.trips, 0.0)
     most = find_capacity(figures.fixed, row_cost, available, longest, figures.most)
-    found = Capacity(tuple(needs), dict(rates), cores, headroom, most / whole, tuple(unmeasured))
+    alone, alone_needs = _find_one_core(network, needs)
+    scale = most / whole
+    by_core = headroom / alone_needs if alone_needs > 0 else math.inf
+    found = Capacity(
+        tuple(needs),
+        dict(rates),
+        cores,
+        headroom,
+        min(scale, by_core),
+        tuple(unmeasured),
+        one_core=alone,
+        one_core_needs=alone_needs,
+    )
     if found.fits:
         return found
+    found = replace(found, obstacles=find_obstacles(network))
+    if by_core < scale:
+        # Only what is not done in that bucket helps.
+        excess = alone_needs - headroom
+        return replace(found, excess=excess, shedding=_shed(network, _only(figures, alone), rates, excess))
 
     def fits(cost: float) -> bool:
         return find_capacity(figures.fixed, cost, available, longest, figures.most) >= whole
@@ -146,6 +175,37 @@ def plan_capacity(
     # The less a row costs, the longer the train that is worth its trip, and the fewer trips there are.
     excess = whole * (row_cost - _find_most(fits, row_cost))
     return replace(found, excess=excess, shedding=_shed(network, figures, rates, excess))
+
+
+def _find_one_core(network: Network, needs: Sequence[Need]) -> tuple[tuple[str, ...], float]:
+    """The boxes that have one bucket for all their tuples, and the cores that they need; of the part that needs most.
+
+    The parts of a network run side by side, the stages of each one after the other.
+    """
+    plan = plan_network(network)
+    alone = [
+        box.name
+        for stage in plan.stages[1:]
+        for box in stage.boxes
+        if not plan.is_merge(box) and plan.is_in_one_bucket(box)
+    ]
+    split = split_network(network, network.outputs)
+    later = set() if split is None else set(split.later.boxes)
+    cores = {need.part: need.cores for need in needs if need.kind}
+    parts = (
+        [name for name in alone if (name in later) is own and cores.get(name, 0.0) > 0]
+        for own in (False, True)
+    )
+    return max(
+        ((tuple(part), sum(cores[name] for name in part)) for part in parts), key=lambda found: found[1]
+    )
+
+
+def _only(figures: Figures, boxes: Collection[str]) -> Figures:
+    """The figures as if nothing cost anything but these boxes."""
+    known = {name: box if name in boxes else replace(box, cost=0.0) for name, box in figures.boxes.items()}
+    reads = {name: replace(read, cost=0.0) for name, read in figures.inputs.items()}
+    return replace(figures, boxes=known, inputs=reads, per_row=0.0, later=None)
 
 
 def _find_handed(network: Network) -> Mapping[str, Collection[str]]:

@@ -6,10 +6,22 @@ from dataclasses import dataclass, replace
 from aurora.adapt.figures import Figures
 from aurora.network.network import Network, Port
 
-__all__ = ["Flow", "Place", "complete_rates", "find_behind", "find_flows", "find_row_cost", "find_topmost"]
+__all__ = [
+    "STATE",
+    "Flow",
+    "Place",
+    "complete_rates",
+    "find_behind",
+    "find_flows",
+    "find_row_cost",
+    "find_topmost",
+]
 
 # To pass over a row costs about what is left of its reading.
 SKIPPED = 0.6
+
+# Begins the name of the end that a box with lasting state is.
+STATE = "state of "
 
 # A stream, or with the name of a box the arc of it that leads there.
 Place = tuple[Port, str]
@@ -64,7 +76,7 @@ def find_flows(
             behind = known.cost + sum(share * each for share, each in shares)
         for number, port in enumerate(network.streams(box)):
             # No output has such a name, so none has a graph by which these tuples could be left out.
-            kept = {f"state of {box.name}"} if number in box.operator.traits.lasting else set()
+            kept = {f"{STATE}{box.name}"} if number in box.lasting else set()
             leading.setdefault(port, set()).update(reached, kept)
             cost[port] = cost.get(port, 0.0) + behind
             known_way, _ = ways.setdefault(port, {}).get(box.name, (frozenset(), 0.0))

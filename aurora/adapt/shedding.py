@@ -1,11 +1,14 @@
 """Load shedding: which streams lose how much, so that the outputs together lose the least utility.
 
 The paper's greedy algorithm: a step at a time, where the least utility goes for the work that it saves, as far upstream
-as a drop box can stand without touching an output that must not lose.
+as a drop box can stand without touching an output that must not lose. Where a graph falls fastest at first, further
+tuples cost less than the first ones: then several steps go at once, as far as the next points of the graphs, if they
+lose less together for what they save.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 
 from aurora.adapt.flows import Flow, Place, find_topmost
@@ -192,30 +195,22 @@ def _find_above(flows: Mapping[Place, Flow], place: Place) -> set[str]:
 
 def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: float) -> Shedding:
     """So much is shed that `excess` seconds of one core are saved in a second, or as much as can be."""
-    shares: dict[int, float] = {}
-    relief = 0.0
-    while relief < (1 - NEARLY) * excess:
-        best: tuple[float, float, int, float] | None = None
-        for number, cut in enumerate(cuts):
-            share = shares.get(number, 0.0)
-            step = min(STEP, MOST - share)
-            saved = _saved(cuts, {**shares, number: share + step}) - relief
-            if step <= 0 or saved <= 0:
-                continue
-            if relief + saved > excess:
-                step *= (excess - relief) / saved
-                saved = excess - relief
-            lost = _lost(cuts, graphs, shares, {**shares, number: share + step}, cut.outputs)
-            # What differs in the last digits alone is equal: then the larger saving goes first.
-            rank = float(f"{lost / saved:.6g}"), -saved, number, step
-            best = rank if best is None else min(best, rank)
-        if best is None:
-            break
-        *_, number, step = best
-        shares[number] = shares.get(number, 0.0) + step
-        relief = _saved(cuts, shares)
-    drops = [drop for number, share in shares.items() for drop in cuts[number].drops(share)]
+    every = frozenset(range(len(cuts)))
+    plans = [_choose_shares(cuts, graphs, excess, {}, every)]
+    # What little is left to save after long steps may cost much: then another choice of the long ones is better.
+    for number in (n for n in every if not all(_is_even(graphs[name]) for name in cuts[n].outputs)):
+        plans.append(_choose_shares(cuts, graphs, excess, {}, every - {number}))
+        if _saved(cuts, {number: MOST}) <= excess:
+            plans.append(_choose_shares(cuts, graphs, excess, {number: MOST}, every))
     outputs = sorted({name for cut in cuts for name in cut.outputs})
+    shares, relief = min(
+        plans,
+        key=lambda plan: (
+            -float(f"{plan[1]:.6g}"),
+            float(f"{_lost(cuts, graphs, {}, plan[0], frozenset(outputs)):.6g}"),
+        ),
+    )
+    drops = [drop for number, share in shares.items() for drop in cuts[number].drops(share)]
     return Shedding(
         tuple(sorted(drops, key=lambda drop: (drop.place, drop.where or ""))),
         {place: _left_out(cuts, shares, {place}) for place in dict.fromkeys(cuts[n].place for n in shares)},
@@ -225,6 +220,75 @@ def plan_shedding(cuts: list[Cut], graphs: Mapping[str, Qos | None], excess: flo
         excess - relief if relief < (1 - NEARLY) * excess else 0.0,
         {cuts[n].place: share for n, share in shares.items() if cuts[n].histogram is not None},
     )
+
+
+def _choose_shares(
+    cuts: list[Cut],
+    graphs: Mapping[str, Qos | None],
+    excess: float,
+    begun: Mapping[int, float],
+    allowed: Collection[int],
+) -> tuple[dict[int, float], float]:
+    """The shares of the cuts, from those that are begun on, and what they save; only those that are allowed grow."""
+    shares = dict(begun)
+    relief = _saved(cuts, shares)
+    while relief < (1 - NEARLY) * excess:
+        best: tuple[float, float, int, float] | None = None
+        for number in sorted(allowed):
+            share = shares.get(number, 0.0)
+            own: tuple[float, float, int, float] | None = None
+            for step in _find_steps(cuts, graphs, shares, number):
+                saved = _saved(cuts, {**shares, number: share + step}) - relief
+                if saved <= 0:
+                    continue
+                if relief + saved > excess:
+                    step *= (excess - relief) / saved
+                    saved = excess - relief
+                lost = _lost(cuts, graphs, shares, {**shares, number: share + step}, cuts[number].outputs)
+                # What differs in the last digits alone is equal: then the larger saving goes first, and of one place
+                # the shorter step.
+                rank = float(f"{lost / saved:.6g}"), -saved, number, step
+                if own is None or rank[0] < own[0]:
+                    own = rank
+            if own is not None:
+                best = own if best is None else min(best, own)
+        if best is None:
+            break
+        *_, number, step = best
+        shares[number] = shares.get(number, 0.0) + step
+        relief = _saved(cuts, shares)
+    return shares, relief
+
+
+def _is_even(qos: Qos | None) -> bool:
+    """Whether no tuple of an output costs less than one that is left out before it."""
+    slopes = [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in pairwise(_find_graph(qos).points)]
+    return all(after <= before * (1 + NEARLY) for before, after in pairwise(slopes))
+
+
+def _find_steps(
+    cuts: list[Cut], graphs: Mapping[str, Qos | None], shares: Mapping[int, float], number: int
+) -> list[float]:
+    """By how much the share of a cut may grow at once: a little, up to each of the next points of the graphs, or all.
+
+    Where a cut goes by values, the share that brings an output to a point is not known: twice as much each time.
+    """
+    cut, share = cuts[number], shares.get(number, 0.0)
+    found = {MOST - share}
+    if cut.histogram is not None:
+        found |= {STEP * 2**power for power in range(1, 7)}
+    else:
+        others = {n: own for n, own in shares.items() if n != number}
+        for name in cut.outputs:
+            left = _delivered(cuts, others, name)
+            found |= {1 - x / 100 / left - share for x, _ in _find_graph(graphs[name]).points if left > 0}
+    steps = sorted(step for step in found if STEP < step <= MOST - share)
+    return [step for step in (min(STEP, MOST - share), *steps) if step > 0]
+
+
+def _find_graph(qos: Qos | None) -> Graph:
+    """What an output is worth by the share of all worth that is delivered."""
+    return (qos.delivered if qos is not None else None) or AS_DELIVERED
 
 
 def _saved(cuts: list[Cut], shares: Mapping[int, float]) -> float:
@@ -269,8 +333,7 @@ def _lost(
     """The utility that goes, of all outputs together."""
     lost = 0.0
     for name in outputs:
-        qos = graphs[name]
-        graph = (qos.delivered if qos is not None else None) or AS_DELIVERED
+        graph = _find_graph(graphs[name])
         was, now = _delivered(cuts, before, name), _delivered(cuts, after, name)
         lost += graph.utility(100 * was) - graph.utility(100 * now)
     return lost

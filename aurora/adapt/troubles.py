@@ -1,12 +1,12 @@
 """Dynamic introspection: outputs outside their good zone and inputs that fall behind, noticed and, later, over."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aurora.adapt.figures import Figures
 from aurora.network.qos import Qos
 
-__all__ = ["Look", "Noticed", "end_quiet", "look_at", "look_at_waiting", "notice"]
+__all__ = ["Look", "Noticed", "end_quiet", "look_at", "look_at_shortfall", "look_at_waiting", "notice"]
 
 # So many batches in a row begin a trouble, and so many end it: one slow batch is none, and one quick batch no cure.
 BEGIN, END = 3, 3
@@ -92,6 +92,17 @@ def look_at_waiting(graphs: Mapping[str, Qos | None], ages: Mapping[str, float])
             text = f"output {name} is outside its good zone: what leads to it waits for {_seconds(age)}"
             found[f"output {name}"] = Look(True, False, f"{text} > {_seconds(qos.latency.good_until)}", "")
     return found
+
+
+def look_at_shortfall(shortfall: float, obstacles: Sequence[str]) -> Look:
+    """Return what a batch shows of shedding, by the seconds of one core that should be saved and cannot be."""
+    why = "; ".join(obstacles) or "all that the graphs allow is left out"
+    return Look(
+        shortfall > 0,
+        shortfall == 0,
+        f"overload: not enough load can be shed: {why}",
+        "no more load than can be shed comes any more",
+    )
 
 
 def end_quiet(before: Noticed, quiet: Collection[str]) -> Noticed:

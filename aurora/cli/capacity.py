@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["capacity"]
 
+# The exit status for a negative answer: 1 is a fault, 2 a wrong call.
+DOES_NOT_FIT = 3
+
 # Batches with fewer rows than these say little about a row.
 SHORT = 10_000
 
@@ -57,7 +60,7 @@ def capacity(
     """Predict how many cores a network needs at given rates, and the largest rate that fits.
 
     The cost of a tuple comes from the home of a network that runs or has run, or from a run on a sample of its input,
-    ideally half a minute of it. The exit status is 1 if the network does not fit.
+    ideally half a minute of it. The exit status is 3 if the network does not fit.
 
     \b
     Examples:
@@ -98,7 +101,7 @@ def capacity(
                 "--no-deferring to avoid it"
             )
     if not found.fits:
-        raise typer.Exit(1)
+        raise typer.Exit(DOES_NOT_FIT)
 
 
 def _check_network(home: "Home", network: "Network") -> None:
@@ -149,6 +152,8 @@ def _describe(found: "Capacity", figures: "Figures") -> dict[str, Any]:
             {"part": need.part, "kind": need.kind, "rate": need.rate, "cost_us": need.cost * 1e6, "cores": need.cores}
             for need in found.needs
         ],
+        "one_core": {"boxes": list(found.one_core), "needed": found.one_core_needs, "fits": found.one_core_fits},
+        "obstacles": list(found.obstacles),
         "unmeasured": list(found.unmeasured),
         "train": figures.train,
     }  # fmt: skip
@@ -168,6 +173,8 @@ def _show(found: "Capacity", figures: "Figures") -> None:
     table.add_row("needed", "", "", f"{found.needed:,.3f}")
     table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:,.3f}")
     console.print(table)
+    if not found.one_core_fits:
+        _show_one_core(found, console)
     if math.isfinite(found.scale):
         largest = ", ".join(f"{name} {_figure(rate)}" for name, rate in found.largest.items())
         verdict = (
@@ -184,17 +191,36 @@ def _show(found: "Capacity", figures: "Figures") -> None:
         console.print(f"measured in batches of {rows}: a row of a long batch costs less")
 
 
+def _show_one_core(found: "Capacity", console: "Console") -> None:
+    """Which boxes have one core, whatever there is for the others."""
+    boxes, verb = ", ".join(found.one_core), "needs" if len(found.one_core) == 1 else "need"
+    console.print(
+        f"\n{boxes} {verb} {found.one_core_needs:,.3f} cores, and there {'is' if verb == 'needs' else 'are'} 1 x "
+        f"{found.headroom:g}: without a key, all tuples come to one bucket, which has one core; "
+        "group by a field or give a key, so that other cores can share the work"
+    )
+
+
+def _show_obstacles(found: "Capacity", console: "Console") -> None:
+    """What keeps tuples that outputs may lose."""
+    for obstacle in found.obstacles:
+        console.print(obstacle)
+
+
 def _show_shedding(found: "Capacity", console: "Console") -> None:
     """What the graphs allow; without graphs nothing is ever shed."""
     shedding = found.shedding
     if not shedding.shares:
-        console.print("no load would be shed: no output has a graph that says what missing tuples cost")
+        why = "" if found.obstacles else ": no output has a graph that says what missing tuples cost"
+        console.print(f"no load would be shed{why}")
+        _show_obstacles(found, console)
         return
     shares = ", ".join(f"{_percent(share)} of {name}" for name, share in shedding.shares.items())
     left = ", ".join(f"{name} {_percent(share)}" for name, share in shedding.kept.items())
     console.print(f"the graphs would shed {shares}, leaving {left}")
     if shedding.relief < 0.99 * found.excess:
         console.print("that is not enough: it would fall behind all the same")
+        _show_obstacles(found, console)
 
 
 def _percent(share: float) -> str:

@@ -72,6 +72,7 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
       aurora check border.yaml --allow-file /data/rates.parquet
       aurora check mymodule:make_network
     """
+    from aurora.adapt.obstacles import find_doubts
     from aurora.cli.summary import count
     from aurora.engine.plan.explain import describe_network
     from aurora.network.asof_races import find_races
@@ -84,6 +85,8 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
         f"ok: {count(len(checked.boxes), 'box', 'boxes')}, {count(len(checked.inputs), 'input', 'inputs')}, "
         f"{count(len(checked.outputs), 'output', 'outputs')}"
     )
+    for doubt in find_doubts(checked):
+        warn(doubt)
 
 
 def run_network(

@@ -82,7 +82,9 @@ def run_stage(
         streams = [port for port in box.inputs if port in plan.schemas]
         known = reached.find_clocks(box, clocks)
         reached.pass_on(box, streams, known)
-        if not primary and _in_one_bucket(plan, box):
+        if not primary and plan.is_in_one_bucket(box):
+            # Its tuples are all in the primary bucket. Here it has nothing to do, not even at the end of the input,
+            # where its user's kernel would give what it gives there once more.
             continue
         inputs = tuple(
             _train(plan, port, here.get(port if entry is None else entry))
@@ -203,12 +205,6 @@ class Reached:
     def _date(self, progress: Progress, *causes: Train) -> Train:
         """Return the steps of a clock with their times."""
         return date_rows(progress.to_train(), causes, Moment())
-
-
-def _in_one_bucket(plan: Plan, box: Box) -> bool:
-    """Whether all tuples that a box makes are in the primary bucket: elsewhere it has nothing to do, not even at the
-    end of the input, where its user's kernel would give what it gives there once more."""
-    return all(plan.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
 
 
 def _has_nothing_to_do(

@@ -93,6 +93,7 @@ class Adapting:
                     whole = report if self._parts.deferred is None else None
                     found = self.shedder.decide(self.figures(), late, waited, whole, report.seconds)
                     self._obey(found, waited)
+                    self.catalog.take_shortfall(found.shortfall, self.shedder.obstacles)
             if watch is not None:
                 watch(report)
 

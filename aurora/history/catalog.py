@@ -5,14 +5,22 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from aurora.adapt.averages import Averages
 from aurora.adapt.figures import Figures, longest_batch
-from aurora.adapt.troubles import Look, Noticed, end_quiet, look_at, look_at_waiting, notice
+from aurora.adapt.troubles import (
+    Look,
+    Noticed,
+    end_quiet,
+    look_at,
+    look_at_shortfall,
+    look_at_waiting,
+    notice,
+)
 from aurora.engine.controls import Rewrites
 from aurora.engine.durable import Damaged, read_json, replace_note
 from aurora.engine.statistics import BatchReport, Delays
@@ -106,6 +114,10 @@ class Catalog:
     def take_ages(self, ages: Mapping[str, float]) -> None:
         """How long what leads to outputs has waited between the parts of the network by now, in seconds."""
         self._notice(look_at_waiting(self._graphs if self.live else {}, ages))
+
+    def take_shortfall(self, shortfall: float, obstacles: Sequence[str]) -> None:
+        """How much more should be shed than can be, in seconds of one core, and what keeps it from being shed."""
+        self._notice({"shedding": look_at_shortfall(shortfall, obstacles)})
 
     def _notice(self, looks: Mapping[str, Look]) -> None:
         with self._noticing:

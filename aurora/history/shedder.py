@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from statistics import median
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import Figures
 from aurora.adapt.flows import find_behind, find_flows, find_row_cost
+from aurora.adapt.obstacles import find_obstacles
 from aurora.adapt.overload import find_load, is_over, is_pressed
 from aurora.adapt.shedding import Shedding, can_lose, find_cuts, plan_shedding
 from aurora.adapt.values import Histogram
@@ -81,6 +83,11 @@ class Shedder:
         # The most that was to be saved since an overload began, the time in which half of it comes back, and when
         # something was shed last.
         self._peak, self._release, self._last_shed = 0.0, RELEASE, 0.0
+
+    @cached_property
+    def obstacles(self) -> tuple[str, ...]:
+        """What keeps tuples that the outputs may lose, a sentence each."""
+        return find_obstacles(self._network, self._ends)
 
     @property
     def needed(self) -> bool:

@@ -27,7 +27,18 @@ from aurora.network.kernels import described_kernel, kernel_of
 from aurora.network.relations import check_keys
 from aurora.network.windowed import make_aggregate, make_top
 
-__all__ = ["FORMS", "clock_references", "operator", "references", "with_clocks", "with_references"]
+__all__ = [
+    "FORMS",
+    "clock_references",
+    "operator",
+    "read_may_miss",
+    "references",
+    "with_clocks",
+    "with_references",
+]
+
+# Says that a box which remembers its tuples for good may miss some of them under overload.
+MAY_MISS = "may_miss"
 
 # The keys of each kind of box: what must be there, and what may be.
 FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -38,12 +49,14 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "bsort": (frozenset({"from", "order"}), frozenset()),
     "aggregate": (
         frozenset({"from", "order"}),
-        frozenset({"size", "gap", "advance", "timeout", "align", "partial"}),
+        frozenset({"size", "gap", "advance", "timeout", "align", "partial", MAY_MISS}),
     ),
     "top": (frozenset({"from", "order", "size"}), frozenset({"advance", "timeout", "align"})),
     "join": (
         frozenset({"left", "right"}),
-        frozenset({"size", "keep", "left_order", "right_order", "asof", "broadcast", "outer", "anti"}),
+        frozenset(
+            {"size", "keep", "left_order", "right_order", "asof", "broadcast", "outer", "anti", MAY_MISS}
+        ),
     ),
     "resample": (
         frozenset({"left", "right", "left_order", "right_order"}),
@@ -52,7 +65,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "wait": (frozenset({"from", "for", "order"}), frozenset()),
     "user": (
         frozenset({"inputs", "outputs"}),
-        frozenset({"key", "relations", "stateless", "with", "keeps", "commutes"}),
+        frozenset({"key", "relations", "stateless", "with", "keeps", "commutes", MAY_MISS}),
     ),
 }
 
@@ -213,6 +226,17 @@ def _keeps(given: Any, where: str) -> Mapping[str, tuple[str, ...]] | tuple[str,
     if isinstance(given, Mapping):
         return {str(port): read_names(fields, f"{where} of {port}") for port, fields in given.items()}
     return read_names(given, where)
+
+
+def read_may_miss(spec: Mapping[str, Any], made: Operator, where: str) -> bool:
+    """Return whether the box may miss tuples under overload; a fault if it may anyway."""
+    given = read_truth(spec, MAY_MISS, where)
+    if given and not made.traits.lasting:
+        raise AuroraError(
+            f"{where}: {MAY_MISS} is for boxes that remember their tuples for good; load may be shed in front of this "
+            "one as it is: leave it out"
+        )
+    return given
 
 
 Builder = Callable[[Mapping[str, Any], list[Schema], list[bool], str], Operator]

@@ -16,6 +16,7 @@ from aurora.network.boxes import (
     FORMS,
     clock_references,
     operator,
+    read_may_miss,
     references,
     with_clocks,
     with_references,
@@ -71,10 +72,17 @@ class Box:
     clocks: tuple[Port, ...] = ()
     # The stream, if it was inserted to drop fields of one: whoever takes its tuples takes those of that stream.
     narrows: Port | None = field(default=None, compare=False)
+    # Whether it may miss tuples under overload although it remembers them for good.
+    may_miss: bool = False
 
     @property
     def kind(self) -> str:
         return next(key for key in self.spec if key in FORMS)
+
+    @property
+    def lasting(self) -> frozenset[int]:
+        """The numbers of the inputs of which no tuple may be missing, because it counts in all later answers."""
+        return frozenset() if self.may_miss else self.operator.traits.lasting
 
 
 class Network:
@@ -249,7 +257,8 @@ class Network:
         made = operator(with_clocks(spec, named), schemas, static, f"{where} ({taken})")
         streams = [port for port, table in zip(ports, static, strict=True) if not table]
         clocks = tuple(self._clock(clock, streams, where) for clock in made.traits.clocks)
-        box = Box(full, made, tuple(ports), described, clocks)
+        may_miss = read_may_miss(spec, made, where)
+        box = Box(full, made, tuple(ports), described, clocks, may_miss=may_miss)
         self.boxes[full] = box
         return Stream(self, Port(full, next(iter(box.operator.outputs))))
 
@@ -303,13 +312,14 @@ class Network:
         stateless: bool = False,
         keeps: Mapping[str, Sequence[str]] | Sequence[str] = (),
         commutes: Sequence[str] | None = None,
+        may_miss: bool = False,
         name: str | None = None,
     ) -> Stream:
         """A box with a kernel of your own, or with the one that the factory `kernel` makes from the arguments `with_`.
 
         Every bucket sees an input whose key is None as a whole. `keeps` names the key fields that the outputs, or each
         output, still hold unchanged. `commutes` says that a stateless box may change places with its neighbours, and
-        names the fields that its kernel reads.
+        names the fields that its kernel reads. `may_miss` says that a box with state may miss tuples under overload.
         """
         spec: dict[str, Any] = {
             "user": kernel,
@@ -323,6 +333,8 @@ class Network:
             spec["relations"] = list(relations)
         if stateless:
             spec["stateless"] = True
+        if may_miss:
+            spec["may_miss"] = True
         if isinstance(keeps, Mapping):
             spec["keeps"] = {port: _listed(fields) for port, fields in keeps.items()}
         elif keeps:

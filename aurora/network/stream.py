@@ -95,7 +95,8 @@ class Stream:
         """A row for each window, with `functions` over its tuples: SQL by name, or a WindowFunction.
 
         Options: size, advance, timeout, align; for sessions gap. For a row per tuple: size="all" covers its group
-        so far; partial=True covers the last `size` tuples by "#".
+        so far; partial=True covers the last `size` tuples by "#". may_miss=True lets load be shed in front of
+        size="all".
         """
         spec = {"aggregate": functions, "from": self.port.reference, "order": dict(order)}
         return self.network.add(name, {**spec, **options})
@@ -128,7 +129,8 @@ class Stream:
         "Since"} for the latest right tuple by time, asof=True for the latest by arrival, with broadcast=True if
         every bucket should have the whole right side. A table needs none of them.
 
-        For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right").
+        For tuples without a partner: outer ("left", "right", "both") or anti ("left", "right"). may_miss=True lets load
+        be shed in front of a side that is kept for good.
         """
         spec = {"join": predicate, "left": self.port.reference, "right": self.network.own(right).reference}
         return self.network.add(name, {**spec, **options})

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aurora import AuroraError, Network
+from aurora import AuroraError, Network, from_text
 from aurora.adapt.capacity import find_rates, plan_capacity
 from aurora.adapt.figures import LONGEST, BoxFigures, Figures, InputFigures, LaterFigures
 from aurora.network.network import Port
@@ -151,3 +151,45 @@ def test_a_part_that_may_wait_needs_cores_for_its_batches_and_for_what_is_handed
     assert needs["each batch for later"].cores == pytest.approx(0.1)
     assert found.needed == pytest.approx(alone.needed + 0.2)
     assert found.scale == pytest.approx((1.6 - 0.2 - 0.1) / (NEEDED - 0.2 + 0.1))
+
+
+ALONE = """
+network: alone
+inputs: {r: {schema: "T int, g int"}}
+boxes:
+  keyed: {aggregate: {n: "count(*)"}, from: r, order: {on: T, group_by: [g]}, size: 10}
+  whole: {aggregate: {n: "count(*)"}, from: r, order: {on: T}, size: 10}
+  two_steps: {aggregate: {n: "count(*)"}, from: r, order: {on: T, clock: stream}, size: 10, align: true}
+outputs:
+  keyed: {from: keyed, qos: {delivered: [[100, 1], [0, 0]]}}
+  whole: {from: whole, qos: {delivered: [[100, 1], [0, 0]]}}
+  two_steps: {from: two_steps, qos: {delivered: [[100, 1], [0, 0]]}}
+"""
+
+
+def test_boxes_in_one_bucket_have_one_core_whatever_there_is() -> None:
+    alone = from_text(ALONE)
+    boxes = {name: BoxFigures(10e-6, {"1": 0.01}, 1000.0) for name in alone.boxes}
+    figures = Figures(boxes, {"r": InputFigures(1000.0, 1e-6)}, fixed=0.4, per_row=1e-6, cores=32)
+    few = plan_capacity(alone, figures, {"r": 70_000.0}, cores=32, headroom=0.8)
+    assert few.fits and few.one_core == ("whole",) and few.one_core_needs == pytest.approx(0.7)
+    found = plan_capacity(alone, figures, {"r": 100_000.0}, cores=32, headroom=0.8)
+    assert found.needed < found.available and not found.fits and not found.one_core_fits
+    assert found.largest["r"] == pytest.approx(80_000)
+    # What is left out relieves that box, and no other.
+    assert set(found.shedding.shares) == {"r to whole"}
+    assert found.shedding.kept["whole"] == pytest.approx(0.8)
+
+
+def test_what_keeps_load_from_being_shed_is_named() -> None:
+    box = "own: {user: 'tests.engine.chains:even', inputs: {a: r}, outputs: {'1': 'v int'}, key: {a: [v]}"
+    text = 'network: own\ninputs: {r: {schema: "v int"}}\nboxes:\n  ' + box + "MORE}\n"
+    text += "outputs:\n  own: {from: own, qos: {delivered: [[100, 1], [0, 0]]}}"
+    figures = Figures({"own": BoxFigures(1e-4, {"1": 0.5}, 100.0)}, {"r": InputFigures(100.0, 1e-6)}, cores=2)
+    found = plan_capacity(from_text(text.replace("MORE", "")), figures, {"r": 50_000.0}, 2, 1.0)
+    assert not found.fits and not found.shedding.shares
+    assert [told.split(":")[0] for told in found.obstacles] == ["box own"]
+    freed = plan_capacity(
+        from_text(text.replace("MORE", ", may_miss: true")), figures, {"r": 50_000.0}, 2, 1.0
+    )
+    assert freed.shedding.shares.keys() == {"r"} and not freed.obstacles

@@ -164,9 +164,11 @@ outputs:
         "sums: {map: {Id: Id, Sum: Amount}, from: kinds.1}",
     ],
 )
-def test_what_counts_in_all_later_answers_is_never_left_out(box: str) -> None:
-    """Requests may stay without an answer; none gets a wrong one because a payment was left out."""
-    network = make_network(REMEMBERED.replace("SUM", box))
+@pytest.mark.parametrize("misses", ["", ", may_miss: true"])
+def test_what_counts_in_all_later_answers_is_never_left_out(box: str, misses: str) -> None:
+    """Requests may stay without an answer; none gets a wrong one because a payment was left out, unless it may."""
+    text = REMEMBERED.replace("SUM", box.replace("size: all", f"size: all{misses}"))
+    network = make_network(text.replace("asof: true", f"asof: true{misses}"))
     figures = Figures(
         {
             "kinds": BoxFigures(1e-6, {"1": 0.5, "rest": 0.5}, 1e5),
@@ -178,11 +180,17 @@ def test_what_counts_in_all_later_answers_is_never_left_out(box: str) -> None:
         cores=2,
     )
     cuts = find_cuts(network, find_flows(network, figures, ends(network)), graphs(network))
-    assert {cut.place for cut in cuts} == {"kinds.rest"}
+    assert {cut.place for cut in cuts} == ({"events"} if misses else {"kinds.rest"})
 
 
 @pytest.mark.parametrize(
-    ("how", "places"), [("key: {a: [k]}", set()), ("", set()), ("stateless: true", {"r"})]
+    ("how", "places"),
+    [
+        ("key: {a: [k]}", set()),
+        ("", set()),
+        ("stateless: true", {"r"}),
+        ("key: {a: [k]}, may_miss: true", {"r"}),
+    ],
 )
 def test_nothing_is_left_out_that_a_kernel_with_state_may_remember(how: str, places: set[str]) -> None:
     box = f"own: {{user: 'tests.engine.chains:even', inputs: {{a: r}}, outputs: {{'1': 'v int'}}, {how}}}"
@@ -372,3 +380,33 @@ def test_a_row_costs_as_much_as_if_none_were_left_out() -> None:
     shed = replace(FIGURES, boxes=fewer)
     assert shed.row_cost < FIGURES.row_cost
     assert find_row_cost(network, shed, ends(network)) == pytest.approx(FIGURES.row_cost)
+
+
+SHAPES: dict[str, list[list[float]]] = {
+    "all or nothing": [[100, 1], [99, 0], [0, 0]],
+    "first percents most": [[100, 1], [50, 0.2], [0, 0]],
+    "even": [[100, 1], [0, 0]],
+    "last percents most": [[100, 1], [30, 0.9], [0, 0]],
+    "steps": [[100, 1], [80, 0.9], [79, 0.5], [40, 0.45], [0, 0]],
+}
+
+
+@pytest.mark.parametrize("one", SHAPES)
+@pytest.mark.parametrize("other", SHAPES)
+def test_the_least_utility_goes_whatever_the_shape_of_the_graphs(one: str, other: str) -> None:
+    """Compared with all shares of two streams, a percent apart."""
+    curves = {
+        name: Graph(tuple((x, y) for x, y in SHAPES[shape][::-1]))
+        for name, shape in (("a", one), ("b", other))
+    }
+    worth: dict[str, Qos | None] = {name: Qos(delivered=graph) for name, graph in curves.items()}
+    cuts = [Cut(name, frozenset({name}), 1.0, 1.0) for name in "ab"]
+    for excess in (0.3, 0.6, 1.0, 1.3):
+        found = plan_shedding(cuts, worth, excess)
+        assert found.relief == pytest.approx(excess)
+        left = sum(curves[name].utility(100 * found.delivered[name]) for name in "ab")
+        shares = [i / 100 for i in range(100) if 0 <= excess - i / 100 <= 0.99]
+        best = max(
+            curves["a"].utility(100 * (1 - s)) + curves["b"].utility(100 * (1 - excess + s)) for s in shares
+        )
+        assert left >= best - 0.06, excess

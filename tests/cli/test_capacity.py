@@ -69,7 +69,7 @@ def test_what_fits(aurora, network: Path, home: Path) -> None:  # type: ignore[n
 def test_what_does_not_fit(aurora, network: Path, home: Path) -> None:  # type: ignore[no-untyped-def]
     words = ("capacity", network, "--rate", "r=150_000", "--home", home, "--cores", "2", "--headroom", "1")
     ended = aurora(*words)
-    assert ended.status == 1 and ended.err == ""
+    assert ended.status == 3 and ended.err == ""
     assert ended.out.endswith(
         "does not fit; the largest rates that do: r 100,000\n33% of the rows would have to be dropped\n"
         # What is shed has been read.

@@ -81,6 +81,10 @@ class Plan:
         """Whether it is the second step of a box, which puts together what the first found in every bucket."""
         return box.name in self.steps.values()
 
+    def is_in_one_bucket(self, box: Box) -> bool:
+        """Whether all tuples that a box makes are in one bucket."""
+        return all(self.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
+
     def arc(self, port: Port, box: Box) -> str:
         """The arc on which a box takes a stream, as it is called in the written network."""
         reader = self.steps.get(box.name, self.first.get(box.name, box.name))
