@@ -20,7 +20,17 @@ from aurora.engine.sources.in_order.inputs import InOrder, put_in_order
 from aurora.engine.sources.paced import PacedSource
 from aurora.engine.sources.source import Reject, Source, why_uncut
 from aurora.engine.spark.source import Admission
+from aurora.engine.waits import waits
+from tests.engine.still_clock import StillClock, stop_the_clock
 from tests.thoroughness import examples
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> StillClock:
+    """What waits for ever here is told nobody."""
+    monkeypatch.setattr(waits, "_open", {})
+    return stop_the_clock(monkeypatch)
+
 
 SCHEMA = "t int, input int, n int"
 Values = list[int | None]
@@ -301,6 +311,20 @@ def test_a_live_input_holds_the_others_until_it_has_passed(rows: int, fresh: boo
     assert live.given() == [14] and live.driver.offset["end"] and not live.driver.rejects
 
 
+def test_who_holds_up_the_others_is_told(still: StillClock, caplog: pytest.LogCaptureFixture) -> None:
+    live = Live([1, 3], None)
+    assert live.given() == []
+    still.move(5)
+    told = "input in1 gives no row, and in0 must not run ahead of its t"
+    assert [wait.what for wait in waits.lasting()] == [told]
+    assert caplog.messages == [f"{told}; their rows wait for it; idle: 10s there would set a limit"]
+    live.growing.give(7)
+    assert live.given() == [1, 3, 7]
+    assert waits.lasting() == [] and caplog.messages[1:] == ["input in1 holds up no other any more"]
+    still.move(60)
+    assert live.given() == [] and waits.lasting() == [], "nobody waits"
+
+
 @pytest.mark.parametrize("rows", [1, 100])
 def test_a_silent_input_is_waited_for_no_longer_than_it_says(rows: int) -> None:
     live = Live([1, 3, 5, 9], "10s", rows=rows)
@@ -444,3 +468,30 @@ def test_a_dense_input_is_not_read_ahead_for_ever_beside_a_sparse_one() -> None:
     assert len(driver.batch() or []) == 10
     (merged_,) = {id(source.merged): source.merged for source in sources.values()}.values()  # type: ignore[attr-defined]
     assert sum(len(known.keys) for known in merged_._ahead.values()) < 30
+
+
+def test_the_field_need_not_be_read_by_the_network(tmp_path: Path) -> None:
+    """Where rows stand and which are late was found when the batch was made."""
+    network = network_of([True, True])
+    places = {
+        "in0": write(tmp_path / "0.csv", rows_of([[1, 6]])[0], "csv"),
+        "in1": write(tmp_path / "1.csv", rows_of([[], [2, 5, 3, 7]])[1], "csv"),
+    }
+    driver = Driver(lambda: opened(network, places, tmp_path / "notes", True))
+    start = driver.offset
+    end = driver.admission.next(start, 1)
+    found = []
+    for name, source in driver.admission.sources.items():
+        for piece in source.pieces(start["inputs"][name], end["inputs"][name], 2):
+            portion = piece.read(Schema.parse("n int"))
+            assert portion.order is not None
+            found += [
+                (order, name, n)
+                for order, n in zip(portion.order, portion.rows.column("n").to_pylist(), strict=True)
+            ]
+            driver.rejects += [(name, bad) for bad in portion.rejects]
+    # A position for the row that is left out, and two inputs that take turns.
+    assert sorted(found) == [(0, "in0", 0), (2, "in1", 0), (4, "in1", 1), (8, "in0", 1)]
+    assert [(bad.line, bad.reason) for _, bad in driver.rejects] == [
+        (4, "t 3 comes after 5, and the input is in the order of t")
+    ]

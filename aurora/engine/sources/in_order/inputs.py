@@ -27,6 +27,7 @@ from aurora.engine.sources.source import (
     source_identity,
     why_uncut,
 )
+from aurora.engine.waits import Waiting, waits
 from aurora.errors import AuroraError
 from aurora.network.network import Network
 
@@ -115,6 +116,8 @@ class Together:
     _gave: dict[int, int] = field(default_factory=dict, repr=False)
     _found: tuple[State, State] | None = field(default=None, repr=False)
     _batch: tuple[State, State, list[Keys]] | None = field(default=None, repr=False)
+    # Which input the others wait for, and what is told of that.
+    _silent: tuple[int, Waiting] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> list[str]:
@@ -183,6 +186,7 @@ class Together:
             free |= {index for index, known in enumerate(ahead) if self._is_over(index, known.end)}
             safe, limit = self._safe(ahead, state, free)
             if limit is None or sum(safe) >= rows:
+                self._tell_of(None)
                 return free
             longer = self._longer(limit, ahead[limit], state, max(self.least, rows // len(ahead)))
             if longer is not None:
@@ -192,8 +196,31 @@ class Together:
                 continue
             idle = self.members[limit].idle
             if idle is None or now - self._gave[limit] < idle:
+                held = any(len(known.keys) > most for known, most in zip(ahead, safe, strict=True))
+                self._tell_of(limit if held else None)
                 return free
             free.add(limit)
+
+    def _tell_of(self, silent: int | None) -> None:
+        """Say that rows of the other inputs wait for this one, or for none any more."""
+        if self._silent is not None and self._silent[0] != silent:
+            index, waiting = self._silent
+            waits.end(waiting, f"input {self.members[index].name} holds up no other any more")
+            self._silent = None
+        if self._silent is None and silent is not None:
+            member = self.members[silent]
+            others = ", ".join(name for name in self.names if name != member.name)
+            most = "; idle: 10s there would set a limit"
+            if member.idle is not None:
+                most = f" for {member.idle / 1000:g} s at most"
+            self._silent = (
+                silent,
+                waits.begin(
+                    f"input {member.name} gives no row, and {others} must not run ahead of its {member.field}",
+                    f"their rows wait for it{most}",
+                    once=True,
+                ),
+            )
 
     def _safe(self, ahead: list[Ahead], state: State, free: set[int]) -> tuple[list[int], int | None]:
         keys = [known.keys.values for known in ahead]
