@@ -6,6 +6,10 @@ from collections.abc import Iterable
 __all__ = ["AuroraError", "did_you_mean", "raise_if", "suggest_spelling"]
 
 
+# To compare a name with so many others, or one so long, takes seconds.
+MOST_COMPARED, LONGEST_COMPARED = 500, 200
+
+
 class AuroraError(Exception):
     """An error that you can fix, in one line: what is wrong, what was found, what to do."""
 
@@ -13,6 +17,8 @@ class AuroraError(Exception):
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """For the end of a clause: a known name that is spelt much like this one, or nothing."""
     words = {word.lower(): word for word in known}
+    if len(words) > MOST_COMPARED or len(str(name)) > LONGEST_COMPARED:
+        return ""
     near = difflib.get_close_matches(str(name).lower(), words, n=1)
     return f" (did you mean {words[near[0]]}?)" if near else ""
 

@@ -7,16 +7,24 @@ import yaml
 
 from aurora.errors import AuroraError
 
-__all__ = ["dump_yaml", "load_yaml"]
+__all__ = ["LONGEST", "dump_yaml", "load_yaml"]
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 # An alias stands for all that it names, so a short text can be a very large one.
 MOST_NODES = 100_000
 DEEPEST = 50
+# The longest text of a network, in characters; a file has as many bytes at most.
+LONGEST = 1 << 20
 
 
 def load_yaml(text: str, source: str) -> Any:
     """What a text says; a fault names the source and the line."""
     try:
+        if len(text) > LONGEST:
+            raise AuroraError(
+                f"{source}: {len(text):,} characters are too many for a network: {LONGEST:,} at most"
+            )
         loader = _Reader(text)
         try:
             node = loader.get_single_node()
@@ -66,6 +74,7 @@ class _Reader(yaml.SafeLoader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = 0
+        self._nodes = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -76,9 +85,14 @@ class _Reader(yaml.SafeLoader):
             )
         if self._depth == DEEPEST:
             raise _fault(f"nested more than {DEEPEST} levels deep", event.start_mark)
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise _fault(f"more than {MOST_NODES:,} values", event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
+        if isinstance(node, yaml.ScalarNode) and (half := SURROGATE.search(node.value)) is not None:
+            raise _fault(f"{half[0]!r} is half of a character", node.start_mark)
         return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

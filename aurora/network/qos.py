@@ -38,7 +38,7 @@ GRAPHS = {**FORMS, "value": "[[0, 1], [40, 0.1]]"}
 
 # What the latency of a row counts from: the arrival that caused it, or the oldest of the tuples that it is made of.
 CAUSE, OLDEST = LATENCY_FROM = ("cause", "oldest")
-
+MOST_POINTS = 1000
 # So much of a wrong value is shown.
 SHOWN = 80
 # The largest number of a graph.
@@ -178,6 +178,8 @@ def _read_graph(given: Any, kind: str, where: str) -> Graph:
     given = _native(given)
     if not isinstance(given, list | tuple) or len(given) < 2:
         raise AuroraError(f"{place}: a graph is a list of two points or more, for example {GRAPHS[kind]}")
+    if len(given) > MOST_POINTS:
+        raise AuroraError(f"{place}: {len(given):,} points; {MOST_POINTS:,} are enough for any graph")
     points = []
     for point in map(_native, given):
         if isinstance(point, list | tuple):

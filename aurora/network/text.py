@@ -1,6 +1,7 @@
 """The text form of a network: YAML with SQL expressions. Reading and writing are inverse to each other."""
 
 import inspect
+import io
 import os
 import re
 import sys
@@ -25,6 +26,7 @@ from aurora.network.ends import (
 from aurora.network.kernels import import_function, place_of
 from aurora.network.modules import modules_beside
 from aurora.network.network import Network, check_dots
+from aurora.network.plain_yaml import LONGEST as LONGEST_FILE
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 from aurora.network.qos import CAUSE, read_latency_from
 from aurora.network.rooted import describe_box, from_the_top
@@ -82,7 +84,13 @@ def is_function(path: str | Path) -> bool:
 def read_text(path: str | Path, what: str = "network") -> str:
     """Return the text of a network file; `what` names it in a fault."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open(path, "rb") as file:
+            content = file.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise AuroraError(
+                f"cannot read {what} {path}: it has more than {LONGEST_FILE:,} bytes, which is too long for a network"
+            )
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8 text"
         raise AuroraError(f"cannot read {what} {path}: {reason}") from None

@@ -1,6 +1,8 @@
 """Spark's grammar, as far as an expression goes: text to a bare syntax tree."""
 
+import re
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
@@ -13,7 +15,7 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 from aurora.algebra.expressions.backslashes import WRITTEN, check_backslashes
 from aurora.algebra.expressions.hints import syntax_hint
 from aurora.algebra.expressions.tree import Node, size_of
-from aurora.algebra.tuples.types import TYPES
+from aurora.algebra.tuples.types import TYPES, check_nesting
 from aurora.errors import AuroraError
 
 __all__ = ["Positive", "ordered_tree", "source", "syntax_tree", "typed"]
@@ -21,6 +23,10 @@ __all__ = ["Positive", "ordered_tree", "source", "syntax_tree", "typed"]
 # The parser goes about 20 calls deep for each bracket.
 DEEPEST = 15_000
 MOST_PARTS = 50_000
+# Digits in a row, outside of texts; more than that are no number that anything holds, and Python takes long for them.
+DIGITS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(\d+)""", re.DOTALL)
+MOST_DIGITS_WRITTEN = 300
+SURROGATE = re.compile("[\ud800-\udfff]")
 # CASE x WHEN .. stands for x = .. in each of its branches.
 MOST_PARTS_IN_ALL = 10 * MOST_PARTS
 
@@ -143,6 +149,14 @@ def syntax_tree(text: str, kind: Any = exp.Condition) -> exp.Expression:
     """The tree of an expression; fails with the place of the fault."""
     if not text.strip():
         raise AuroraError("the expression is empty: write one, for example Pos > 3")
+    if (wrong := SURROGATE.search(text)) is not None:
+        raise AuroraError(f"{shown(text)} holds {wrong[0]!r}, which is half of a character: leave it out")
+    digits = max(map(len, DIGITS.findall(text)), default=0)
+    if digits > MOST_DIGITS_WRITTEN:
+        raise AuroraError(
+            f"{shown(text)} has a number with {digits:,} digits: a bigint has up to 19; write a double, such as 1e40"
+        )
+    check_nesting(text)
     try:
         tree = cast(exp.Expression, sqlglot.parse_one(text, read=Language, into=kind))
     except ParseError as fault:
@@ -159,19 +173,41 @@ def syntax_tree(text: str, kind: Any = exp.Condition) -> exp.Expression:
 
 def typed(text: str, read: Callable[[], Node]) -> Node:
     """The tree that reading a text gives, with room for brackets inside brackets."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, DEEPEST))
     try:
-        tree = read()
-        if size_of(tree) > MOST_PARTS_IN_ALL:
-            raise AuroraError(f"{shown(text)} repeats its parts too often: compute a part in a map")
-        return tree
+        with _deep_calls:
+            tree = read()
+            if size_of(tree) > MOST_PARTS_IN_ALL:
+                raise AuroraError(f"{shown(text)} repeats its parts too often: compute a part in a map")
+            return tree
     except RecursionError:
         raise AuroraError(
             f"{shown(text)} has too many brackets inside brackets: compute a part in a map"
         ) from None
-    finally:
-        sys.setrecursionlimit(limit)
+
+
+class _DeepCalls:
+    """Lets calls go deeper as long as any thread needs it: the limit is one for the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limit = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._limit, DEEPEST))
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                sys.setrecursionlimit(self._limit)
+
+
+_deep_calls = _DeepCalls()
 
 
 def shown(text: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "TINYINT",
     "VOID",
     "backquoted",
+    "check_nesting",
     "is_array",
     "is_decimal",
     "is_map",
@@ -81,6 +82,8 @@ ALIASES = {
 }
 
 KNOWN = ", ".join([*TYPES, "decimal(p,s)", "array<..>", "map<string, ..>", "struct<..>"])
+# A decimal is longer than that only with numbers that no type has.
+LONGEST_DECIMAL = 100
 DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?")
 MOST_DIGITS = 38
 NAMES = {arrow: name for name, arrow in TYPES.items()} | {VOID: "void"}
@@ -91,6 +94,20 @@ FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s,:`<>]+))(\s*:\s*|\s+)")
 NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
 # What a type is cut at: names in backquotes as a whole, brackets, commas.
 MARK = re.compile(r"`(?:[^`]|``)*`|[<>(),`]")
+
+
+NESTED = re.compile(r"\b(?:array|struct|map)\s*<|>", re.IGNORECASE)
+# Types inside types, at most.
+DEEPEST = 50
+
+
+def check_nesting(text: str) -> None:
+    """Raise a fault if a type in the text holds others so deep that nobody means it."""
+    depth = 0
+    for mark in NESTED.finditer(text):
+        depth = max(depth - 1, 0) if mark[0] == ">" else depth + 1
+        if depth > DEEPEST:
+            raise AuroraError(f"a type is nested more than {DEEPEST} levels deep: make it flatter")
 
 
 def parse_type(text: str) -> pa.DataType:
@@ -107,10 +124,11 @@ def parse_type(text: str) -> pa.DataType:
     >>> parse_type("decimal(10, 2)")
     Decimal128Type(decimal128(10, 2))
     """
+    check_nesting(text)
     name = " ".join(text.lower().split())
     found = TYPES.get(ALIASES.get(name, name))
     digits = DECIMAL.fullmatch(name)
-    if digits is not None:
+    if digits is not None and len(name) < LONGEST_DECIMAL:
         return _decimal(int(digits[1] or 10), int(digits[2] or 0), text)
     if found is None:
         inner = re.fullmatch(r"\s*struct\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
@@ -154,6 +172,7 @@ def _struct(inner: str, text: str) -> pa.DataType:
 
 def parse_fields(text: str) -> list[pa.Field]:
     """The fields of "name type, name: type NOT NULL"; a name with other characters stands in backquotes."""
+    check_nesting(text)
     fields: list[pa.Field] = []
     position, end = 0, len(text.rstrip())
     while position < end:
