@@ -21,7 +21,7 @@ def open_bar(percent: bool = True, width: int | None = 40) -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = [TextColumn("{task.description}"), BarColumn(bar_width=width)]
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(bar_width=width)]
     columns += [TaskProgressColumn()] if percent else []
     shown = shows_progress()
     return Progress(

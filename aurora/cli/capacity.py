@@ -162,14 +162,15 @@ def _describe(found: "Capacity", figures: "Figures") -> dict[str, Any]:
 def _show(found: "Capacity", figures: "Figures") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     table = Table("part", box=None, pad_edge=False)
     for column in ("a second", "us each", "cores"):
         table.add_column(column, justify="right")
     for need in found.needs:
         label = f"{need.kind} {need.part}".strip()
-        table.add_row(label, _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:,.3f}")
+        table.add_row(Text(label), _figure(need.rate), _figure(need.cost * 1e6), f"{need.cores:,.3f}")
     table.add_row("needed", "", "", f"{found.needed:,.3f}")
     table.add_row(f"there are {found.cores:g} x {found.headroom:g}", "", "", f"{found.available:,.3f}")
     console.print(table)

@@ -18,6 +18,7 @@ from typer import TyperException as Misused
 from typer.core import TyperCommand, TyperGroup
 
 from aurora import __version__
+from aurora.characters import printable
 from aurora.cli.interrupts import INTERRUPTED, close_output
 from aurora.cli.telling import tell_fault, warn, with_choice
 from aurora.errors import AuroraError
@@ -77,7 +78,7 @@ def call() -> int:
         tell_fault(f"{where}{fault.strerror}; name another path, or fix the cause and {AGAIN}")
         return 1
     except Misused as fault:
-        print(tell_misuse(fault), file=sys.stderr)
+        print(printable(tell_misuse(fault)), file=sys.stderr)
         return fault.exit_code
     except Interrupted:
         warn("stopped", "stopped")

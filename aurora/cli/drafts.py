@@ -1,15 +1,15 @@
 """`aurora draft` and `aurora show`: a first network for a file, and the first rows of a file or of any stream."""
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aurora.characters import printable
 from aurora.cli.bindings import read_bindings
 from aurora.cli.networks import AllowedHosts
-from aurora.cli.telling import tell, warn
+from aurora.cli.telling import print_data, tell, warn
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -145,16 +145,17 @@ def _print(batch: "pa.RecordBatch", most: int, form: str) -> None:
     import pyarrow as pa
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from aurora.algebra.tuples.types import type_name
     from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 
     shown = batch.slice(0, most)
     if form == "csv":
-        sys.stdout.write((csv_header(shown.schema) + to_csv(shown)).decode())
+        print_data((csv_header(shown.schema) + to_csv(shown)).decode())
         return
     if form == "json":
-        sys.stdout.write(to_json(shown).decode())
+        print_data(to_json(shown).decode())
         return
     terminal = Console()
     # A file or a pipe has no edge to wrap at.
@@ -163,11 +164,12 @@ def _print(batch: "pa.RecordBatch", most: int, form: str) -> None:
     for field in shown.schema:
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(
-            f"{field.name}\n[dim]{type_name(field.type)}[/dim]", justify="right" if number else "left"
+            Text.assemble(printable(field.name), "\n", (type_name(field.type), "dim")),
+            justify="right" if number else "left",
         )
     cells = [_cells(shown.column(name)) for name in shown.schema.names]
     for row in zip(*cells, strict=True):
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     with console.capture() as drawn:
         console.print(table)
         if batch.num_rows > most:
@@ -189,8 +191,7 @@ def _cells(column: "pa.Array") -> list[str]:
 
 
 def _plain(text: str) -> str:
-    # Brackets are markup to the table.
-    return text.replace("[", r"\[").replace("\n", "⏎")
+    return printable(text.replace("\n", "⏎"))
 
 
 def _tell_missing(looks: list["Shown"]) -> None:

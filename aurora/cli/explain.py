@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aurora.characters import printable
 from aurora.cli.networks import AllowedFiles, look_into
 from aurora.errors import AuroraError
 
@@ -63,7 +64,7 @@ def explain(
             raise AuroraError(
                 f"the home does not record its network yet; name it: aurora explain NETWORK --home {home}"
             )
-        typer.echo(draw_figures(drawn, find_status(place)))
+        typer.echo(printable(draw_figures(drawn, find_status(place))))
     if plot is not None or home is not None:
         return
     from aurora.cli.telling import warn
@@ -73,14 +74,14 @@ def explain(
 
     given = _given(read, "aurora explain")
     plan = plan_network(given)
-    typer.echo(describe_network(given))
-    typer.echo(describe_stages(plan))
+    typer.echo(printable(describe_network(given)))
+    typer.echo(printable(describe_stages(plan)))
     for race in find_races(given):
         warn(race.describe(known=False))
     if spark:
         from aurora.engine.query import explain_plan
 
-        typer.echo(explain_plan(plan))
+        typer.echo(printable(explain_plan(plan)))
 
 
 def _given(network: "Network | None", what: str) -> "Network":

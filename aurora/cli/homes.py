@@ -10,7 +10,7 @@ import typer
 
 from aurora.cli.bindings import read_bindings
 from aurora.cli.networks import AllowedHosts
-from aurora.cli.telling import tell, warn
+from aurora.cli.telling import print_data, tell, warn
 from aurora.errors import AuroraError
 
 if TYPE_CHECKING:
@@ -240,12 +240,12 @@ def _peek_point(home: "Home", name: str, where: str | None, last: int, follow: b
     rows, behind = point.last(last, where)
     encode = to_json if form == "json" else to_csv
     header = b"" if form == "json" else csv_header(rows.schema)
-    _write(header + encode(rows))
+    print_data((header + encode(rows)).decode())
     if follow:
         if not point.ended and not is_running(home):
             warn(f"{home.folder} is not running; waiting for rows of its next run")
         for more in point.follow(behind, where):
-            _write(encode(more))
+            print_data(encode(more).decode())
 
 
 def _peek_stream(home: "Home", name: str, where: str | None, last: int, follow: bool, form: str) -> None:
@@ -256,17 +256,12 @@ def _peek_stream(home: "Home", name: str, where: str | None, last: int, follow: 
         answer = ask(home, "look", stream=name, after=number, where=where, format=form)
         number, lines = answer["number"], answer["rows"].splitlines(keepends=True)
         if answer["header"] and not told:
-            _write(answer["header"].encode())
+            print_data(answer["header"])
             told = True
         if not follow:
             lines = lines[: last - shown]
-        _write("".join(lines).encode())
+        print_data("".join(lines))
         shown += len(lines)
         if not follow and shown >= last:
             return
         time.sleep(LOOK / 4)
-
-
-def _write(text: bytes) -> None:
-    sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aurora.characters import printable
 from aurora.cli.bindings import read_bindings
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.telling import tell, warn
@@ -78,7 +79,7 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
     from aurora.network.asof_races import find_races
 
     checked = look_into(network, allow_file)
-    typer.echo(describe_network(checked))
+    typer.echo(printable(describe_network(checked)))
     for race in find_races(checked):
         warn(race.describe(known=False))
     typer.echo(

@@ -7,6 +7,8 @@ from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
+from aurora.characters import printable
+
 __all__ = ["show_status"]
 
 
@@ -16,7 +18,7 @@ def show_status(found: dict[str, Any]) -> Group:
     rejected = f", {found['rejected']:,} rejected{where}" if found.get("rejected") else ""
     batches = found.get("batch", 0)
     made = f"{batches:,} {'batch' if batches == 1 else 'batches'}"
-    parts: list[Any] = [Text(f"{found['state']}, {made}{rejected}")]
+    parts: list[Any] = [_text(f"{found['state']}, {made}{rejected}")]
     for title, rows, columns in (
         ("input", found.get("inputs", {}), {"rows/s": "rate", "waiting": "waiting"}),
         (
@@ -47,13 +49,12 @@ def show_status(found: dict[str, Any]) -> Group:
             parts += [Text(""), _table(title, rows, columns)]
     for name, query in found.get("queries", {}).items():
         if query.get("fault"):
-            parts.append(Text(f"query {name}: {query['fault']}"))
-            parts += [Text(text) for text in _held(name, found.get("points", {}))]
+            parts.append(_text(f"query {name}: {query['fault']}"))
+            parts += [_text(text) for text in _held(name, found.get("points", {}))]
     parts += [
-        Text(f"waits for {_ago(wait['since'])}: {wait['for']}", style="bold")
-        for wait in found.get("waits", [])
+        _text(f"waits for {_ago(wait['since'])}: {wait['for']}", "bold") for wait in found.get("waits", [])
     ]
-    parts += [Text(trouble, style="bold") for trouble in found.get("troubles", [])]
+    parts += [_text(trouble, "bold") for trouble in found.get("troubles", [])]
     return Group(*parts)
 
 
@@ -85,13 +86,18 @@ def _queues(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(title: str, rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> Table:
-    table = Table(Column(title, overflow="fold"), box=None, pad_edge=False)
+    table = Table(Column(Text(title), overflow="fold"), box=None, pad_edge=False)
     for column in columns:
         # Where there is little room, names are broken, and numbers stay whole.
         table.add_column(column, justify="right", no_wrap=True)
     for name, figures in rows.items():
-        table.add_row(name, *(_figure(figures.get(key)) for key in columns.values()))
+        table.add_row(_text(name), *(_text(_figure(figures.get(key))) for key in columns.values()))
     return table
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Return text that is shown as it is: a name or a message is neither markup nor a command to the terminal."""
+    return Text(printable(text), style)
 
 
 def _figure(value: Any) -> str:

@@ -15,9 +15,20 @@ from typing import Annotated, Any
 
 import typer
 
+from aurora.characters import printable
 from aurora.errors import AuroraError
 
-__all__ = ["choose", "format_line", "listen", "shows_progress", "tell", "tell_fault", "warn", "with_choice"]
+__all__ = [
+    "choose",
+    "format_line",
+    "listen",
+    "print_data",
+    "shows_progress",
+    "tell",
+    "tell_fault",
+    "warn",
+    "with_choice",
+]
 
 LOGGER = logging.getLogger("aurora")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -120,6 +131,13 @@ def warn(text: str, event: str = "warning", **figures: Any) -> None:
     tell(text, event, logging.WARNING, **figures)
 
 
+def print_data(text: str) -> None:
+    """Print data to stdout: as it is for a file or a pipe, what a terminal would obey written out."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write((printable(text) if sys.stdout.isatty() else text).encode())
+    sys.stdout.buffer.flush()
+
+
 def tell_fault(text: str) -> None:
     """The last line of a command that failed."""
     tell(text, "error", logging.ERROR)
@@ -137,7 +155,7 @@ def format_line(text: str, event: str, level: int = logging.WARNING) -> str:
 
 
 def _plain(record: logging.LogRecord) -> str:
-    text = logging.Formatter().format(record)
+    text = printable(logging.Formatter().format(record))
     return f"error: {text}" if getattr(record, "event", "") == "error" else text
 
 

@@ -12,6 +12,7 @@ from aurora.algebra.ordering.order import GROUP, STREAM
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.union import Union
 from aurora.algebra.user import UserBox
+from aurora.characters import check_characters
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.arguments import (
     read_fields,
@@ -199,6 +200,8 @@ def _bsort(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], w
 
 def _user(spec: Mapping[str, Any], schemas: list[Schema], static: list[bool], where: str) -> Operator:
     names = list(read_mapping(spec["inputs"], f"{where}: inputs"))
+    for name in (*names, *read_mapping(spec["outputs"], f"{where}: outputs")):
+        check_characters(name, where)
     outputs = {
         str(port): read_schema(schema, f"{where}: output {port}")
         for port, schema in read_mapping(spec["outputs"], f"{where}: outputs").items()

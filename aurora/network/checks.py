@@ -9,6 +9,7 @@ import pyarrow as pa
 from aurora.algebra.expressions import Expression
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BOOLEAN, type_name
+from aurora.characters import check_characters
 from aurora.errors import AuroraError
 
 __all__ = ["Check", "read_checks"]
@@ -59,6 +60,7 @@ def read_checks(given: Any, schema: Schema, where: str) -> tuple[Check, ...]:
 def _read(reason: Any, text: Any, schema: Schema, where: str) -> Check:
     if not isinstance(reason, str) or not reason.strip() or "\n" in reason:
         raise AuroraError(f"{where}: the reason of a check is a line of text, found {reason!r}")
+    check_characters(reason, f"{where}, check")
     here = f"{where}, check '{reason}'"
     if not isinstance(text, str):
         raise AuroraError(f"{here}: a condition is an expression such as Spd <= 100, found {text!r}")

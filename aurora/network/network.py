@@ -11,6 +11,7 @@ from aurora.algebra.ordering.order import GROUP, STREAM, Clock
 from aurora.algebra.ordering.values import comparable
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
+from aurora.characters import check_characters, printable
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.boxes import (
     FORMS,
@@ -102,6 +103,7 @@ class Network:
     """
 
     def __init__(self, name: str, *, replace: bool = False, latency_from: str = CAUSE) -> None:
+        check_characters(name, "network")
         self.name = name
         # What the latency of a row counts from.
         self.latency_from = read_latency_from(latency_from, f"network {name}")
@@ -358,7 +360,10 @@ class Network:
         """
         where = f"output {name}"
         if not name or name.startswith("#") or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"{where}: a name must not contain spaces or '=', and must not begin with #")
+            raise AuroraError(
+                f"{printable(where)}: a name must not contain spaces or '=', and must not begin with #"
+            )
+        check_characters(name, printable(where))
         if name in self.outputs:
             if not self.replace:
                 raise AuroraError(f"{where}: the name is used twice")
@@ -474,7 +479,9 @@ class Network:
     def _new_name(self, name: str, where: str, alike: Mapping[str, object]) -> None:
         """Raises a fault if a name cannot be given; where definitions replace, what is `alike` may have it."""
         if not name or any(c.isspace() or c == "=" for c in name):
-            raise AuroraError(f"{where}: a name must not contain spaces or '='")
+            raise AuroraError(f"{printable(where)}: a name must not contain spaces or '='")
+        where = printable(where)
+        check_characters(name, where)
         check_dots(name, where)
         point = name in self.points and name not in self.outputs
         if (name in self.inputs or name in self.boxes or point) and not (self.replace and name in alike):

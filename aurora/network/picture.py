@@ -1,11 +1,12 @@
 """A network as a picture (SVG): boxes in layers from left to right, arrows between them, the fields of each stream."""
 
+import html
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import type_name
+from aurora.characters import printable
 from aurora.network.layers import arrange
 from aurora.network.network import Box, Network, Port
 
@@ -172,6 +173,11 @@ def _told(network: Network, source: Node, port: str, schema: Schema) -> tuple[st
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} .."
+
+
+def escape(text: str) -> str:
+    """Return text that XML takes for what it is."""
+    return html.escape(printable(text))
 
 
 def draw_network(network: Network) -> str:

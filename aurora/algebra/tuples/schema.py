@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.required import drop_not_null, required_paths, set_not_null
 from aurora.algebra.tuples.types import parse_fields, quoted, type_name
+from aurora.characters import check_characters
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["Schema"]
@@ -36,6 +37,7 @@ class Schema(Mapping[str, pa.DataType]):
         for name, arrow in fields:
             if not isinstance(name, str) or not name:
                 raise AuroraError(f"a field needs a name, found {name!r}: give each field one")
+            check_characters(name, "schema")
             if name in types:
                 raise AuroraError(f"field '{name}' appears twice in the schema: rename one of the two")
             try:

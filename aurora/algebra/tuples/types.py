@@ -4,6 +4,7 @@ import re
 
 import pyarrow as pa
 
+from aurora.characters import check_characters
 from aurora.errors import AuroraError
 
 __all__ = [
@@ -185,6 +186,7 @@ def parse_fields(text: str) -> list[pa.Field]:
             )
         quoted_name, plain, _ = match.groups()
         name = plain if quoted_name is None else quoted_name.replace("``", "`")
+        check_characters(name, "schema")
         kind = text[match.end() : stop]
         plain_kind = NOT_NULL.sub("", kind)
         try:
@@ -254,6 +256,8 @@ def type_name(arrow: pa.DataType) -> str:
     'struct<id: bigint>'
     """
     if is_struct(arrow):
+        for field in arrow:
+            check_characters(field.name, "struct")
         inner = ", ".join(
             f"{quoted(field.name)}: {type_name(field.type)}{'' if field.nullable else ' NOT NULL'}"
             for field in arrow

@@ -1,5 +1,6 @@
 """Rows that go to a function of the user's, or to the console."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
+from aurora.characters import printable
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.sink import Note
 
@@ -43,5 +45,6 @@ class Printer:
     name: str
 
     def __call__(self, rows: pa.RecordBatch) -> None:
-        for line in to_csv(rows).decode().split("\n")[:-1]:
+        text = to_csv(rows).decode()
+        for line in (printable(text) if sys.stdout.isatty() else text).split("\n")[:-1]:
             print(f"{self.name}: {line}", flush=True)
