@@ -2,9 +2,10 @@
 
 import sys
 
-from benchmarks import capacity, history, operators, state, statistics, stored, trains
+from benchmarks import batch, capacity, history, operators, state, statistics, stored, trains
 
 TABLES = {
+    "batch": batch.main,
     "operators": operators.main,
     "trains": trains.main,
     "state": state.main,

@@ -137,7 +137,15 @@ class Bound:
 
     def commits(self, watch: Callable[[BatchReport], None] | None = None) -> Commits:
         """Opens the sinks: what a killed run wrote behind its last note is taken back."""
-        return Commits(self.job.plan, self.sinks, self.checkpoint.note, watch, self.inputs, self._lock)
+        return Commits(
+            self.job.plan,
+            self.sinks,
+            self.checkpoint.note,
+            watch,
+            self.inputs,
+            self._lock,
+            self.checkpoint.spark,
+        )
 
     def _lock(self, name: str, sink: Sink) -> None:
         """Lock what a sink has made by its device and inode."""

@@ -149,7 +149,9 @@ class Checkpoint:
             noted = Totals.load(self.note)
             if noted is None or not noted.end:
                 # Nobody goes on with Spark's part behind the end, and a run that was killed may have removed it.
-                settle_spark(self.spark, None if noted is None else noted.batch)
+                settle_spark(
+                    self.spark, None if noted is None else noted.batch, {} if noted is None else noted.spark
+                )
             if not (self.folder / OWNER).exists():
                 write_whole(self.folder / OWNER, json.dumps(owner, indent=1))
         return noted

@@ -26,6 +26,7 @@ from aurora.engine.sinks.sink import (
     syncs_aside,
     take_refused,
 )
+from aurora.engine.spark.sums import SparkSums
 from aurora.engine.statistics import BatchReport, Delays, sample_arrivals
 from aurora.engine.totals import Totals
 from aurora.engine.unloading import sort_wagons, unload_trains
@@ -37,7 +38,10 @@ __all__ = ["Commits"]
 
 
 class Commits:
-    """Takes the wagons of each batch. The note of a commit is written last; a batch that has one is skipped."""
+    """Takes the wagons of each batch. The note of a commit is written last; a batch that has one is skipped.
+
+    `spark` is the folder in which Spark notes its batches.
+    """
 
     def __init__(
         self,
@@ -47,11 +51,13 @@ class Commits:
         watch: Callable[[BatchReport], None] | None = None,
         inputs: Mapping[str, Any] | None = None,
         lock: Callable[[str, Sink], None] = lambda name, sink: None,
+        spark: Path | None = None,
     ) -> None:
         self._plan = plan
         self._lock = lock
         self._sinks = sinks
         self._note = note
+        self._sums = None if spark is None else SparkSums(spark)
         self._watch = watch
         self._started = time.monotonic()
         totals = Totals.load(note) or Totals()
@@ -89,6 +95,8 @@ class Commits:
         totals.places = json.loads(by_lane[Lane.PLACES][0])
         said = json.loads(by_lane[Lane.CONTROLS][0])
         totals.behind = LAST + 1 if totals.end else said["behind"]
+        if self._sums is not None:
+            totals.spark = self._sums.take(batch, totals.spark)
         self._store(totals)
         self.totals = totals
         for name in rows:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from aurora.engine.sinks.sink import Interrupted, interrupt
 from aurora.engine.sources.source import can_shed, can_skip, notices
 from aurora.engine.spark.callbacks import guard_callbacks
 from aurora.engine.spark.collecting import collect_rows
+from aurora.engine.spark.damage import find_damaged_state
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.local_files import keep_folder
 from aurora.engine.spark.master import check_master, has_workers
@@ -427,7 +429,7 @@ class SparkRun:
             self._taker = threading.get_ident()
             try:
                 self._spark.sparkContext.setLocalProperty(INTERRUPTS, "false")
-                self._commits.take(number, collect_rows(batch.select("lane", "payload")))
+                self._commits.take(number, collect_rows(batch))
             except Interrupted:
                 self._left = True
                 raise self._stopping.leave(self._query) from None
@@ -513,9 +515,9 @@ class SparkRun:
             if self._ended.is_set() and self._query.isActive:
                 self._query.processAllAvailable()
             found = self._query.exception()
-            fault = AuroraError(tell_fault(found)) if found is not None else None
+            fault = AuroraError(tell_fault(found, self._find_damaged)) if found is not None else None
         except StreamingQueryException as error:
-            fault = AuroraError(tell_fault(error))
+            fault = AuroraError(tell_fault(error, self._find_damaged))
         except (Py4JError, OSError) as error:
             fault = java_fault(error)
         finally:
@@ -526,9 +528,12 @@ class SparkRun:
         if isinstance(own, AuroraError | BrokenPipeError):
             return own
         if own is not None:
-            fault = AuroraError(tell_fault(own))
+            fault = AuroraError(tell_fault(own, self._find_damaged))
             fault.__cause__ = own
         return None if own is None and self._left else fault
+
+    def _find_damaged(self) -> Path | None:
+        return find_damaged_state(self._spark, self._bound.checkpoint.spark)
 
     def _release(self) -> None:
         for receiver in self._bound.receivers:

@@ -24,7 +24,8 @@ class Totals:
     looked like when the run began, `rejects` the file where bad rows are, `behind` an arrival number larger than all
     so far. `finished` is noted last of all: the input has ended, and all that works on what came of it is done; before
     that, no changed input makes the next run start over. `accepted` are the rows of each input that could be read,
-    `unreadable` those that could not, which are a single one for a file that is none of its kind.
+    `unreadable` those that could not, which are a single one for a file that is none of its kind. `spark` are the
+    checksums of the files in which Spark has noted its batches.
     """
 
     batch: int = -1
@@ -37,6 +38,7 @@ class Totals:
     nanoseconds: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)
+    spark: dict[str, int] = field(default_factory=dict)
     discarded: dict[str, Counter[str]] = field(default_factory=dict)
     notes: dict[str, Note] = field(default_factory=dict)
     places: dict[str, Cursor] = field(default_factory=dict)

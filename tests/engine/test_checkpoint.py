@@ -18,6 +18,7 @@ from aurora.engine.checkpoint import Checkpoint
 from aurora.engine.durable import read_json
 from aurora.engine.sinks.sink import Note
 from aurora.engine.spark.leftovers import settle_spark
+from aurora.engine.spark.sums import SparkSums, seal_offset
 from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
 
 ROWS = "Sid,Time,Pos\n1,1,34\n2,1,24\n3,2,35\n"
@@ -484,7 +485,49 @@ def test_a_state_whose_schema_is_lost_is_refused(tmp_path: Path, content: bytes)
     with pytest.raises(AuroraError, match="default/0_b is missing or damaged; restore it, or start over"):
         settle_spark(folder, 3)
     (folder / "state" / "0/_stateSchema/default/0_b").write_bytes(b"v2")
+    (folder / "commits" / "3").write_text('v2\n{"stateUniqueIds":{"0":[[],["a"]]}}')
     settle_spark(folder, 3)
+    (folder / "commits" / "3").write_text('v2\n{"stateUniqueIds":{"0":[[],["b"]]}}')
+    with pytest.raises(
+        AuroraError, match="commits/3 is damaged, or files of the state that it names are miss"
+    ):
+        settle_spark(folder, 3)
+
+
+def test_files_of_spark_are_held_against_the_checksums_of_the_note(tmp_path: Path) -> None:
+    folder = spark_folder(tmp_path / "spark", "1 2 3", "1 2")
+    sums = SparkSums(folder)
+    noted = sums.take(3, sums.take(2, {}))
+    assert set(noted) == {"metadata", "offsets/2", "offsets/3", "commits/2"}
+    settle_spark(folder, 3, noted)
+    for name in noted:
+        before = (folder / name).read_text()
+        (folder / name).write_text(before.replace("{}", '{"a":1}'))
+        with pytest.raises(
+            AuroraError, match=f"spark/{name} is damaged; restore it, or start over with --fresh"
+        ):
+            settle_spark(folder, 3, noted)
+        (folder / name).write_text(before)
+    (folder / "commits" / "2").unlink()
+    settle_spark(folder, 3, noted)
+
+
+def test_the_plan_of_a_batch_that_is_not_done_has_its_own_checksum(tmp_path: Path) -> None:
+    folder = spark_folder(tmp_path / "spark", "2 3 4", "2 3")
+
+    def plan(batch: int, buckets: str, offset: dict[str, Any]) -> None:
+        head = {"batchTimestampMs": batch, "conf": {"buckets": buckets}}
+        text = f"v1\n{json.dumps(head)}\n{json.dumps(offset)}"
+        (folder / "offsets" / str(batch)).write_text(text)
+
+    offset = seal_offset({"inputs": {"r": {"row": 5}}, "batch": 4})
+    plan(3, "2", seal_offset({"batch": 3}))
+    plan(4, "2", offset)
+    settle_spark(folder, 3)
+    for buckets, wrong in (("3", offset), ("2", {**offset, "batch": 5}), ("2", {**offset, "inputs": {}})):
+        plan(4, buckets, wrong)
+        with pytest.raises(AuroraError, match="offsets/4 is damaged"):
+            settle_spark(folder, 3)
 
 
 def test_a_note_without_what_spark_knows_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a kill leaves of Spark's own notes, and real runs that go on from there."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from aurora import AuroraError, Network, Settings, TextSink, run
 from aurora.engine.binding import Bound
 from aurora.engine.spark_run import SparkRun
+from aurora.engine.statistics import BatchReport
 from tests.engine.without_spark import base, files
 
 ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(20))
@@ -97,6 +99,49 @@ def test_a_batch_that_comes_when_the_run_is_stopped_is_left_to_the_next(
     assert (tmp_path / "far.csv").read_bytes().count(b"\n") == 11
 
 
+def test_one_wrong_bit_in_a_file_of_sparks_is_told_with_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    """In every file that Spark still needs. Of what it needs no more, a run goes on to the right rows."""
+    desk, saved, wanted = tmp_path / "desk", tmp_path / "saved", tmp_path / "wanted.csv"
+    desk.mkdir()
+    (desk / "r.csv").write_text(ROWS)
+    network = Network("last")
+    stream = network.input("r", "Sid int, Time int, Pos int")
+    order = {"on": "Time", "slack": 1}
+    network.output("last", stream.aggregate({"Pos": "max(Pos)"}, order=order, size=3, name="last"))
+    settings = Settings(batch=2, partitions=1, checkpoint=str(desk / "kept"))
+    sources, sinks = {"r": f"csv:{desk}/r.csv"}, {"last": f"csv:{desk}/last.csv"}
+    run(network, sources, {"last": f"csv:{wanted}"}, Settings(batch=2, partitions=1))
+    stop = Event()
+
+    def watch(report: BatchReport) -> None:
+        if report.batch == 2:
+            stop.set()
+
+    assert not run(network, sources, sinks, settings, watch=watch, stop=stop).ended
+    shutil.copytree(desk, saved)
+    named, names = (
+        set(),
+        [file.relative_to(desk) for file in (desk / "kept" / "spark").rglob("*") if file.is_file()],
+    )
+    for name in sorted(names):
+        shutil.rmtree(desk)
+        shutil.copytree(saved, desk)
+        content = bytearray((saved / name).read_bytes())
+        content[len(content) * 2 // 3] ^= 1
+        (desk / name).write_bytes(content)
+        try:
+            run(network, sources, sinks, settings)
+        except AuroraError as fault:
+            assert str(desk / name) in str(fault) and "start over with --fresh" in str(fault)
+            assert "\n" not in str(fault)
+            named.add(str(name))
+        else:
+            assert (desk / "last.csv").read_bytes() == wanted.read_bytes()
+    last = {f"kept/spark/{file}" for file in ("metadata", "offsets/2", "offsets/1", "commits/2", "commits/1")}
+    kinds = {"_metadata/v2/0", "_stateSchema/", ".changelog"}
+    assert last <= named and all(any(kind in name for name in named) for kind in kinds)
+
+
 def test_state_that_is_damaged_ends_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
     """As a power cut could leave it where Spark does not wait for the disk."""
     (tmp_path / "r.csv").write_text(ROWS)
@@ -113,6 +158,6 @@ def test_state_that_is_damaged_ends_the_next_run(spark: SparkSession, tmp_path: 
     assert states
     for state in states:
         state.write_bytes(bytes(state.stat().st_size))
-    with pytest.raises(AuroraError, match=r"^the state in the checkpoint cannot be read \([^\n]+; restore "):
+    with pytest.raises(AuroraError, match=r"^the state in the checkpoint cannot be read: \S+ is damaged \([^\n]+; restore "):
         run(network, sources, sinks, settings)
     assert run(network, sources, sinks, replace(settings, fresh=True)).ended

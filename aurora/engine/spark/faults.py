@@ -1,6 +1,8 @@
 """Why a query failed, in one line that its user can do something about."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from aurora.engine.spark.session import java_ended, keep_log
@@ -42,21 +44,24 @@ BARRED = re.compile(
 SILENT = (
     "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short"
 )
-
-
 NO_JAVA = "Spark's Java process ended before the run did"
 
 
-def tell_fault(fault: Any) -> str:
-    """The innermost cause, without the words of those who passed it on."""
+def tell_fault(fault: Any, find_damaged: Callable[[], Path | None] = lambda: None) -> str:
+    """Return the innermost cause, without the words of those who passed it on.
+
+    `find_damaged` looks for the file to name where Spark cannot read its state.
+    """
     text = str(fault)
     own = re.findall(r"AuroraError: (.+)", text)
     if own:
         return str(own[-1]).strip()
     cause = _cause(fault, text)[:LENGTH]
     if DAMAGED.search(text) and not BARRED.search(text):
+        file = find_damaged()
+        named = "" if file is None else f": {file} is damaged"
         return (
-            f"the state in the checkpoint cannot be read ({cause}); restore the checkpoint, or start over with "
+            f"the state in the checkpoint cannot be read{named} ({cause}); restore the checkpoint, or start over with "
             f"--fresh{_more()}"
         )
     return f"the run failed: {cause}{_more()}"

@@ -2,10 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from aurora.engine.durable import sync_folder
+from aurora.engine.spark.sums import check_offset, find_damaged
 from aurora.errors import AuroraError
 
 __all__ = ["has_batches", "settle_spark"]
@@ -16,8 +18,9 @@ def has_batches(folder: Path) -> bool:
     return bool(_numbers(folder / "offsets") or _numbers(folder / "commits"))
 
 
-def settle_spark(folder: Path, batch: int | None) -> None:
-    """`batch` is the last one that is noted as done, -1 before the first, None without a note.
+def settle_spark(folder: Path, batch: int | None, sums: Mapping[str, int] | None = None) -> None:
+    """`batch` is the last one that is noted as done, -1 before the first, None without a note. `sums` are the checksums
+    that its note has of Spark's files.
 
     Spark notes a batch before it runs, under offsets, and behind it, under commits: it may be one ahead with the one,
     and one behind with the other. Anything else would lose rows or bring them twice.
@@ -39,6 +42,7 @@ def settle_spark(folder: Path, batch: int | None) -> None:
     else:
         torn = _find_torn(folder, batch)
         _check_rest(folder, batch, torn)
+        _check_content(folder, batch, torn, sums or {})
         for entry in torn:
             entry.unlink()
         # A killed run may have given names that are not on the disk yet, and what is written next relies on them.
@@ -79,6 +83,47 @@ def _check_rest(folder: Path, batch: int, torn: set[Path]) -> None:
     for entry in folder.glob("state/*/_*/**/*"):
         if entry.is_file() and not entry.name.startswith(".") and not entry.read_bytes().strip(b"\0"):
             raise _broken(entry, "is missing or damaged")
+
+
+def _check_content(folder: Path, batch: int, torn: set[Path], sums: Mapping[str, int]) -> None:
+    """Raise a fault if a file is not what was written: by the checksums, or for the plan of a batch that is not done
+    yet, by its own one and by the settings of Spark in the plan before."""
+    whole = {name: known for name, known in sums.items() if folder / name not in torn}
+    damaged = find_damaged(folder, whole)
+    if damaged is not None:
+        raise _broken(damaged, "is damaged")
+    done = folder / "commits" / str(batch)
+    if done.exists() and done not in torn and not _has_state(folder, done):
+        raise _broken(done, "is damaged, or files of the state that it names are missing")
+    planned = folder / "offsets" / str(batch + 1)
+    if not planned.exists() or planned in torn:
+        return
+    before, now = _read_plan(folder / "offsets" / str(batch)), _read_plan(planned)
+    if before[0] != now[0]:
+        raise _broken(planned, "is damaged")
+    for offset in now[1:]:
+        if isinstance(offset, dict):
+            check_offset(offset, str(planned))
+
+
+def _has_state(folder: Path, done: Path) -> bool:
+    """Whether there is a file for each state that a batch has left."""
+    noted = json.loads(_text(done).split("\n")[1])
+    marks = noted.get("stateUniqueIds") if isinstance(noted, dict) else None
+    if marks is None:
+        return not (folder / "state").is_dir()
+    return all(
+        any((folder / "state" / operator / str(number)).rglob(f"*_{mark}.*"))
+        for operator, partitions in marks.items()
+        for number, stores in enumerate(partitions)
+        for mark in stores
+    )
+
+
+def _read_plan(entry: Path) -> list[Any]:
+    """Return the settings of Spark under which a batch was planned, and the offsets that it goes to."""
+    _, head, *offsets = [json.loads(line) if line[:1] == "{" else line for line in _text(entry).split("\n")]
+    return [head.get("conf") if isinstance(head, dict) else None, *offsets]
 
 
 def _is_whole(entry: Path) -> bool:

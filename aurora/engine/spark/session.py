@@ -77,6 +77,7 @@ SHARED = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.python.worker.reuse": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": DAEMON,
     "spark.driver.memory": "4g",
     "spark.scheduler.mode": "FAIR",

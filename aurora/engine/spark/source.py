@@ -19,6 +19,7 @@ from aurora.engine.fault_notes import note_fault
 from aurora.engine.pacing import RECENT, Trip, train_length
 from aurora.engine.spark.garbage import set_loaded_aside
 from aurora.engine.spark.lazy_pickle import LazyPickle
+from aurora.engine.spark.sums import check_offset, seal_offset
 from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 
@@ -305,9 +306,10 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         wall = time.time_ns() // 1_000_000
         controls = self._controls(admission.notes, start["batch"])
         offset = admission.next(start, wall, controls, self._watch.took(start, wall), self._limits)
-        if offset is not start:
-            self._watch.admit(offset)
-        return offset
+        if offset is start:
+            return start
+        self._watch.admit(offset)
+        return seal_offset(offset)
 
     def _controls(self, folder: str | None, made: int) -> Controls:
         """The controls of now. Whoever has set them hears how many batches were made, and are done, without them."""
@@ -325,6 +327,8 @@ class TrainReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from aurora.engine.plan.buckets import labels
         from aurora.engine.sources.source import EmptyPiece
 
+        for offset in (start, end):
+            check_offset(offset, f"the plan of batch {offset.get('batch')} in Spark's checkpoint")
         admission = self._enter(start)
         moment = Moment(end["now"], start["number"], end["end"], end["wall"])
         controls = Controls.from_json(end["controls"])
