@@ -385,7 +385,7 @@ def test_nothing_stays_of_a_run_without_files(desk: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("found", "batch"), [("0", 0), ("-1", 0), ("65537", 65537)])
 def test_partitions_that_cannot_be(desk: Path, found: str, batch: int) -> None:
-    told = "there are 65,536 partitions at most" if batch > 1 else "^partitions must be 1 or more"
+    told = "there are 65,536 partitions at most" if batch > 1 else "partitions is a whole number, 1 or more"
     with pytest.raises(AuroraError, match=told):
         bind(Settings(partitions=int(found)))
 
