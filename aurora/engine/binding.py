@@ -3,9 +3,8 @@
 import logging
 import math
 import os
-import tempfile
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from aurora.engine.plan.narrowing import insert_projections
 from aurora.engine.plan.plan import Plan, plan_network
 from aurora.engine.plan.projection import project_inputs
 from aurora.engine.plan.tables import MOST_TABLE_BYTES, Table
+from aurora.engine.private import own_folder
 from aurora.engine.settings import Settings, cores_of
 from aurora.engine.sinks.address import open_rejects, open_sink
 from aurora.engine.sinks.rejects import REJECTS_SINK
@@ -99,9 +99,11 @@ class Bound:
             locks = Locks()
             checkpoint = locate_checkpoint(opened, settings)
             held.callback(checkpoint.leave)
+            spare: list[Path] = []
+            held.callback(_remove_empty, spare)
             held.callback(locks.release)
             reads = _reads(network, sources)
-            opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks)
+            opened[REJECTS_SINK] = _rejects_sink(opened, settings, reads, locks, spare)
             folder = Written("the checkpoint", os.path.join(checkpoint.folder, ""))
             check_places(reads, [*_writes(opened), folder, *_log(settings)])
             own = None if settings.checkpoint is None else checkpoint.folder
@@ -109,7 +111,7 @@ class Bound:
                 check_outside(what, place, own)
             for what, place in _places(opened):
                 locks.take_place(f"{what} ({place})", place)
-            locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
+            checkpoint.take(locks)
             tables = read_tables(network, plan, sources)
             inputs = {name: survey(place) for name, place in places.items()}
             streams, receivers, noted = open_streams(
@@ -272,7 +274,9 @@ def _told(sink: str) -> str:
     return "the file of rejects (--rejects)" if sink == REJECTS_SINK else f"sink {sink}"
 
 
-def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, reads: list[Read], locks: Locks) -> Sink:
+def _rejects_sink(
+    sinks: Mapping[str, Sink], settings: Settings, reads: list[Read], locks: Locks, spare: list[Path]
+) -> Sink:
     """Bad rows go where the user says, or beside the first file that is written, or into the working folder."""
     if settings.rejects is not None:
         return open_rejects(settings.rejects)
@@ -288,7 +292,15 @@ def _rejects_sink(sinks: Mapping[str, Sink], settings: Settings, reads: list[Rea
         return sink
     except AuroraError:
         # The working folder may be closed, it may be what is read, and another run may use it in the same way.
-        return open_rejects(f"csv:{os.path.join(tempfile.gettempdir(), f'aurora-rejects-{os.getpid()}.csv')}")
+        spare.append(own_folder("aurora-rejects-"))
+        return open_rejects(f"csv:{spare[-1] / 'rejects.csv'}")
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove the folders in which there are no rejects."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _places(sinks: Mapping[str, Sink]) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from aurora.engine.durable import (
     sync_folder,
     write_whole,
 )
+from aurora.engine.locks import Locks
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.tables import Table
 from aurora.engine.private import is_private, make_private
@@ -51,6 +52,7 @@ SPARK = "spark"
 # Where Spark's part lies after a start over. Tasks of a run that was just stopped may still be writing into the old
 # place, and Spark refuses to begin where anything lies.
 MOVED = "spark.at"
+MOVED_NAME = re.compile(r"spark-[0-9a-f]{8}")
 # The name of the folder for copies of the state below the system's temporary folder, where it is not the usual one.
 SCRATCH = "scratch"
 SCRATCH_NAME = re.compile(r"aurora-state-[0-9a-f]{16}")
@@ -90,7 +92,10 @@ class Checkpoint:
     @property
     def spark(self) -> Path:
         moved = self.folder / MOVED
-        return self.folder / (read_whole(moved) if moved.exists() else SPARK)
+        name = read_whole(moved) if moved.exists() else SPARK
+        if name != SPARK and not MOVED_NAME.fullmatch(name):
+            raise Damaged(f"{moved} names {name!r}, which no run has made; {RESTORE}")
+        return self.folder / name
 
     def _has_spark(self) -> bool:
         """Whether Spark's part has been begun, as far as can be told."""
@@ -106,6 +111,13 @@ class Checkpoint:
     @property
     def lock(self) -> Path:
         return self.folder / LOCK
+
+    def take(self, locks: Locks) -> None:
+        """Take the folder for this run. It is made closed to others, unless it is there: then its user says who may see
+        what is in it."""
+        with suppress(OSError):
+            os.makedirs(self.folder, 0o700, exist_ok=True)
+        locks.take(f"the checkpoint {self.folder}", self.lock)
 
     def open(self, fresh: bool) -> None:
         """Makes the folder, and empties it if it is to be begun anew, or if a run was killed while it did that."""

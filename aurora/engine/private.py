@@ -37,9 +37,9 @@ def make_private(folder: str | Path) -> bool:
     return is_private(folder)
 
 
-def own_folder(prefix: str) -> Path:
-    """Return a new private folder with a random name below the system's temporary folder."""
-    return Path(tempfile.mkdtemp(prefix=prefix))
+def own_folder(prefix: str, inside: str | None = None) -> Path:
+    """Return a new private folder with a random name, below the system's temporary folder unless said."""
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=inside))
 
 
 def close_to_others(folder: str | Path) -> bool:

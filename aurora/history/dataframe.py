@@ -155,5 +155,5 @@ def _take_over(checkpoint: Checkpoint) -> Locks:
     if earlier is not None and earlier.is_alive():
         earlier.close()
     locks = Locks()
-    locks.take(f"the checkpoint {checkpoint.folder}", checkpoint.lock)
+    checkpoint.take(locks)
     return locks

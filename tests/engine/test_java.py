@@ -17,6 +17,7 @@ from aurora.engine.spark.java_archive import run_queries
 from aurora.errors import AuroraError
 from tests.engine.strangers import as_a_stranger, open_folder
 from tests.engine.without_spark import BASE
+from tests.history.attached import wait_until
 from tests.test_docs import call
 
 __all__ = ["open_folder"]
@@ -58,10 +59,12 @@ def test_the_queries_whose_classes_are_made_ready(spark: SparkSession, tmp_path:
     assert (tmp_path / "sums.csv").read_text().count("\n") > 100
 
 
-def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path) -> None:
+def test_after_prepare_java_starts_with_classes_made_ready(prepared: Path, tmp_path: Path) -> None:
     assert prepared.exists()
     assert [path.name for path in prepared.parent.glob("classes-*")] == [prepared.name]
-    assert look() == f"{pyspark.__version__} True\n"
+    assert look(TMPDIR=str(tmp_path)) == f"{pyspark.__version__} True\n"
+    # Java ends, and removes what it has written, a moment after the process that started it.
+    wait_until(lambda: os.listdir(tmp_path) == [])
 
 
 def test_what_is_prepared_already_is_left_alone(prepared: Path) -> None:
@@ -175,9 +178,14 @@ def test_a_java_that_is_not_there_or_does_not_start_is_one_line(tmp_path: Path) 
     assert done.stderr.splitlines() == [f"error: {text}" for text in told]
 
 
-def look() -> str:
+def look(**environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", LOOK], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", LOOK],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

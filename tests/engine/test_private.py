@@ -14,7 +14,7 @@ from aurora.engine.fault_notes import note_fault, read_fault
 from aurora.engine.private import is_private, make_private, open_own, replace_own
 from aurora.engine.spark.local_runs import LocalRuns
 from tests.engine.strangers import NUMBER, as_a_stranger, open_folder
-from tests.engine.without_spark import base
+from tests.engine.without_spark import base, commit_all, run_here
 
 __all__ = ["open_folder"]
 
@@ -64,6 +64,62 @@ def test_the_folder_for_state_is_closed_to_others(open_folder: Path) -> None:
         usual = bound.job.scratch
     with bind(open_folder) as bound:
         assert bound.job.scratch == usual
+
+
+def test_what_a_run_keeps_is_closed_to_others(open_folder: Path) -> None:
+    """Its checkpoint, unless its user has made the folder; what it writes for its user has the modes of his files."""
+    before = os.umask(0o022)
+    try:
+        with bind(open_folder) as bound:
+            commit_all(bound, bound.commits())
+            source, sink = {"r": f"csv:{open_folder}/r.csv"}, {"far": f"csv:{open_folder}/o/far.csv"}
+            with Bound.of(base(), source, sink, Settings()):
+                closed = open_folder / "o" / ".far.csv.checkpoint"
+                assert closed.stat().st_mode & 0o777 == 0o700
+                assert closed.parent.stat().st_mode & 0o777 == 0o755
+        assert (open_folder / "kept").stat().st_mode & 0o777 == 0o700
+        assert (open_folder / "far.csv").stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
+    look = "import os, sys\ntry: os.listdir(sys.argv[1])\nexcept PermissionError: print('closed')"
+    assert as_a_stranger(look, open_folder / "kept") == "closed\n"
+
+
+def test_a_folder_that_the_user_has_made_for_a_checkpoint_keeps_its_mode(open_folder: Path) -> None:
+    (open_folder / "kept").mkdir()
+    (open_folder / "kept").chmod(0o750)
+    with bind(open_folder):
+        assert (open_folder / "kept").stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("name", ["../precious", "/etc", "spark-0000000g", ""])
+def test_a_note_leads_to_no_other_folder_than_sparks(open_folder: Path, name: str) -> None:
+    """What lies there might be removed."""
+    (open_folder / "precious").mkdir()
+    with bind(open_folder):
+        pass
+    (open_folder / "kept" / "spark.at").write_text(name)
+    with pytest.raises(AuroraError, match=f"spark.at names '{name}', which no run has made; .* --fresh"):
+        bind(open_folder)
+    with bind(open_folder, fresh=True):
+        pass
+    assert (open_folder / "precious").exists()
+
+
+@pytest.mark.parametrize("rows", ["1,1,34\n", "1,1,34\n1,x,34\n"])
+def test_rejects_without_a_place_go_where_others_cannot_see_them(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    """The working folder holds something else of that name; where there are none, nothing stays behind."""
+    desk = open_folder / "desk"
+    desk.mkdir()
+    monkeypatch.chdir(desk)
+    (desk / "rejects.csv").write_text("mine\n")
+    (desk / "r.csv").write_text(rows)
+    totals = run_here(base(), {"r": "csv:r.csv"}, {"far": "console"})
+    (left,) = [*open_folder.glob("aurora-rejects-*"), *[None] * (totals.rejected == 0)]
+    assert (left is None) == (totals.rejected == 0)
+    assert left is None or (is_private(left) and totals.rejects == str(left / "rejects.csv"))
 
 
 def test_a_folder_for_state_that_another_user_has_made_is_left_to_him(open_folder: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Settings, run
 from aurora.engine import spark_run
+from aurora.engine.private import is_private
 from aurora.engine.spark import session
 from aurora.engine.spark.master import check_master, check_reachable, has_workers, same_master
 from aurora.engine.waits import waits
@@ -215,15 +217,52 @@ def test_a_log_that_the_user_does_not_name_is_this_runs_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "_log", None)
+    monkeypatch.setattr(session, "_own_log", None)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for told in (b"old\n", b"new\n"):
+        with session._quiet_launch():
+            os.write(2, told)
+    log = Path(session.log_path())
+    assert log.parent == tmp_path and log.read_text() == "new\n"
+    assert log.stat().st_mode & 0o777 == 0o600
+    # Nobody can make it before: its name is another in each process.
+    monkeypatch.setattr(session, "_own_log", None)
+    assert session.log_path() != str(log)
     mine = tmp_path / "mine"
     mine.write_text("mine\n")
+    Path(session.log_path()).unlink()
     Path(session.log_path()).symlink_to(mine)
     with pytest.raises(AuroraError, match="cannot be written"), session._quiet_launch():
         pass
     assert mine.read_text() == "mine\n"
-    Path(session.log_path()).unlink()
-    for told in (b"old\n", b"new\n"):
-        with session._quiet_launch():
-            os.write(2, told)
-    assert Path(session.log_path()).read_text() == "new\n"
+
+
+def test_what_spark_writes_for_itself_is_closed_to_others(spark: SparkSession) -> None:
+    """Java removes it when it ends, be it because this process was killed."""
+    spark.range(4).repartition(2).count()
+    java: Any = spark.sparkContext._jvm
+    folder = java.System.getProperty("java.io.tmpdir")
+    assert is_private(folder) and any(name.startswith("blockmgr-") for name in os.listdir(folder))
+    assert str(spark.conf.get("spark.sql.warehouse.dir")).endswith(f"{folder}/warehouse")
+    hooks = java.org.apache.spark.util.ShutdownHookManager
+    assert hooks.hasShutdownDeleteDir(java.java.io.File(folder))
+    sockets = str(spark.conf.get("spark.python.unix.domain.socket.dir"))
+    assert is_private(sockets) and len(sockets) <= session.LONGEST
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_sockets_have_a_short_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
+    temporary = tmp_path / ("d" * 80)
+    temporary.mkdir()
+    monkeypatch.setattr(session, "_folders", {})
+    monkeypatch.setattr(session, "LONGEST", 64 if deep else 1000)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr(session, "java_ended", lambda: True)
+    folder = session._socket_folder()["spark.python.unix.domain.socket.dir"]
+    assert is_private(folder) and session._socket_folder() == {"spark.python.unix.domain.socket.dir": folder}
+    assert Path(folder).parent == (Path(session.SHORT) if deep else temporary)
+    assert len(f"{folder}/.{uuid.uuid4()}.sock") <= 107 or not deep
+    session._remove_folders(os.getpid() + 1)
+    assert os.path.exists(folder), "it is not that of a fork"
+    session._remove_folders(os.getpid())
+    assert not os.path.exists(folder) and os.listdir(temporary) == []

@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +11,14 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from aurora.engine.private import is_private, open_own, own_folder
 from aurora.engine.spark.java import class_archive, not_started, spark_home
 from aurora.engine.spark.local_files import local_files
 from aurora.engine.spark.master import check_master, check_reachable, is_one_java, same_master
@@ -82,7 +86,6 @@ SHARED = {
     "spark.driver.memory": "4g",
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": f"file://{os.path.join(os.path.dirname(__file__), 'pools.xml')}",
-    "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "aurora-warehouse"),
 }
 # Where Spark is one Java alone it makes a secret of its own, without which nobody is heard on its ports. On a cluster
 # all must have the same one, so it is the user's who gives it.
@@ -96,8 +99,18 @@ JAVA = "spark.driver.extraJavaOptions"
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
 LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
+# A path of a Unix socket has 107 bytes at most, of which Spark takes these for the name of the file.
+SOCKET_NAME = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
+LONGEST = 107 - SOCKET_NAME
+# Where a path is short, for sure.
+SHORT = "/tmp"
+
 # The session that was started here, if one was.
 _started: SparkSession | None = None
+# By their use, the private folders of this process for what Spark writes for itself.
+_folders: dict[str, Path] = {}
+# The log of Spark, unless the user names one.
+_own_log: str | None = None
 # Where the user wants Spark's log, if anywhere.
 _log: str | None = None
 
@@ -173,15 +186,21 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     cores = str(os.cpu_count() or 1)
     parallel = {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
     alone = ALONE if is_one_java(master) else {}
-    given = {**SHARED, **SESSION, **parallel, **alone, **local_files(master), **settings}
+    here = (master or "local").startswith("local")
+    folder = _private_folder("files")
+    places = {"spark.sql.warehouse.dir": str(folder / "warehouse"), **(_socket_folder() if here else {})}
+    given = {**SHARED, **SESSION, **parallel, **alone, **places, **local_files(master), **settings}
+    # Spark's folders for blocks, among others, are open to all who may read the folder that they lie in.
+    options = [given.get(JAVA, ""), f'"-Djava.io.tmpdir={folder}"']
     archive = class_archive()
     if archive is not None and "ArchiveClassesAtExit" not in given.get(JAVA, ""):
-        given[JAVA] = f"{given.get(JAVA, '')} -XX:SharedArchiveFile={archive}".strip()
+        options.append(f"-XX:SharedArchiveFile={archive}")
+    given[JAVA] = " ".join(options).strip()
     builder = SparkSession.builder.appName(name).master(master or "local[*]")
     for key, value in given.items():
         builder = builder.config(key, value)
     # On a cluster other machines would not have it.
-    own = os.environ["PYSPARK_PYTHON"] == sys.executable and (master or "local").startswith("local")
+    own = here and os.environ["PYSPARK_PYTHON"] == sys.executable
     with (
         _own_interrupts(),
         _quiet_launch() as before,
@@ -195,7 +214,46 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
                 raise
             raise not_started(_said(before)) from None
     _say_nothing_of_a_dead_java(session)
+    _let_java_remove_folders(session)
     return session
+
+
+def _private_folder(use: str, inside: str | None = None) -> Path:
+    """Return a folder that is closed to other users, for as long as this process and the Java that it starts live."""
+    if use not in _folders or not is_private(_folders[use]):
+        if not _folders:
+            atexit.register(_remove_folders, os.getpid())
+        _folders[use] = own_folder("aurora-spark-", inside)
+    return _folders[use]
+
+
+def _socket_folder() -> dict[str, str]:
+    """Return the setting for where Spark puts the sockets of its Python workers, if they go by Unix sockets.
+
+    It is a private folder, and its path is short.
+    """
+    folder = _private_folder("files")
+    if len(os.fsencode(folder)) > LONGEST:
+        if not os.path.isdir(SHORT):
+            return {}
+        folder = _private_folder("sockets", SHORT)
+    return {"spark.python.unix.domain.socket.dir": str(folder)}
+
+
+def _let_java_remove_folders(session: SparkSession) -> None:
+    """Java writes there until it ends, which is after this process has, even if that is killed."""
+    java: Any = session.sparkContext._jvm
+    for folder in _folders.values():
+        java.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(
+            java.java.io.File(str(folder))
+        )
+
+
+def _remove_folders(process: int) -> None:
+    """Remove the folders of a Java that has ended already, or was never there; a fork of this process has none."""
+    if os.getpid() == process and (SparkContext._gateway is None or java_ended()):
+        for folder in _folders.values():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _say_nothing_of_a_dead_java(session: SparkSession) -> None:
@@ -222,8 +280,15 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def log_path() -> str:
-    """Where Spark and its Python workers write what they have to say, if Spark was started here."""
-    return _log or os.path.join(tempfile.gettempdir(), f"aurora-spark-{os.getpid()}.log")
+    """Return where Spark and its Python workers write what they have to say, once Spark is started here."""
+    global _own_log
+    if _log is not None:
+        return _log
+    if _own_log is None:
+        # Nobody else can have made it before.
+        handle, _own_log = tempfile.mkstemp(prefix=f"aurora-spark-{os.getpid()}-", suffix=".log")
+        os.close(handle)
+    return _own_log
 
 
 def keep_log() -> str | None:
@@ -260,10 +325,13 @@ def _quiet_launch() -> Iterator[int]:
     sys.stdout.flush()
     sys.stderr.flush()
     atexit.register(_remove_log)
-    # A file of the user's is never emptied: it may be another than the one that was meant.
-    begin = os.O_TRUNC | os.O_NOFOLLOW if _log is None else os.O_APPEND
     try:
-        log = os.open(log_path(), os.O_WRONLY | os.O_CREAT | begin, 0o600)
+        if _log is None:
+            log = open_own(log_path(), os.O_WRONLY | os.O_CREAT)
+            os.ftruncate(log, 0)
+        else:
+            # A file of the user's is never emptied: it may be another than the one that was meant.
+            log = os.open(_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as fault:
         raise AuroraError(f"the log {log_path()} cannot be written: {fault.strerror}") from None
     saved = [(channel, os.dup(channel)) for channel in (1, 2)]
