@@ -124,7 +124,10 @@ def run_network(
     batch: Annotated[
         int, typer.Option(help="The largest number of rows that a batch takes from each input.")
     ] = Settings.batch,
-    partitions: Annotated[int | None, typer.Option(help="Buckets for the keys [number of cores].")] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="Buckets for the keys [number of cores, of a cluster those of its executors]."),
+    ] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="Folder of the checkpoint [beside the first sink].")
     ] = None,

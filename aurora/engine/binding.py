@@ -79,8 +79,13 @@ class Bound:
 
     @staticmethod
     def of(
-        network: Network, sources: Mapping[str, Any], sinks: Mapping[str, Any], settings: Settings
+        network: Network,
+        sources: Mapping[str, Any],
+        sinks: Mapping[str, Any],
+        settings: Settings,
+        find_cores: Callable[[], int] | None = None,
     ) -> "Bound":
+        """Check and open what a run needs; `find_cores` is asked last, for a cluster must be started to know."""
         check_settings(settings)
         check_names(network, sources, sinks)
         if not sinks:
@@ -130,8 +135,10 @@ class Bound:
             plan = plan.with_tables(tables)
             parts = _staged_in_tasks(opened, plan, settings)
             scratch = scratch_folder(checkpoint.folder, _is_local(settings))
-            job = Job(plan, checkpoint.buckets(settings), parts, scratch, _find_values(network, sinks))
-            admission = Admission.of(job, streams, settings.batch, max(2, cores_of(settings.master)))
+            cores = cores_of(settings.master) if find_cores is None else find_cores()
+            buckets = checkpoint.buckets(settings.partitions or cores)
+            job = Job(plan, buckets, parts, scratch, _find_values(network, sinks))
+            admission = Admission.of(job, streams, settings.batch, max(2, cores))
             zone = find_zone(network.outputs[name].qos for name in sinks)
             return Bound(
                 job, admission, opened, receivers, checkpoint, inputs, done, locks, held.pop_all(), zone

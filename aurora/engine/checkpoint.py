@@ -30,7 +30,7 @@ from aurora.engine.locks import Locks
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.tables import Table
 from aurora.engine.private import is_private, make_private
-from aurora.engine.settings import Settings, cores_of
+from aurora.engine.settings import Settings
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
 from aurora.engine.sinks.sink import Sink
@@ -192,12 +192,12 @@ class Checkpoint:
                         f"give the same {what} again, or start over with --fresh"
                     )
 
-    def buckets(self, settings: Settings) -> int:
-        """State lies in buckets: a run that goes on keeps the number that it began with."""
+    def buckets(self, number: int) -> int:
+        """State lies in buckets: a run that goes on keeps the number that it began with, a new one has this number."""
         note = self.folder / "buckets"
         if not note.exists():
             with _told(note):
-                write_whole(note, str(settings.partitions or cores_of(settings.master)))
+                write_whole(note, str(number))
         found = read_whole(note)
         if not found.isdecimal():
             raise Damaged(f"{note} is damaged: it holds no number; {RESTORE}")

@@ -18,6 +18,7 @@ __all__ = [
     "Persistence",
     "ServerWatch",
     "Unreachable",
+    "is_stopped",
     "stop_waiting_at",
     "try_patiently",
 ]
@@ -44,6 +45,12 @@ def stop_waiting_at(stop: threading.Event | None) -> Iterator[None]:
         yield
     finally:
         _stop.reset(before)
+
+
+def is_stopped() -> bool:
+    """Whether a start is to give up."""
+    stop = _stop.get()
+    return stop is not None and stop.is_set()
 
 
 def try_patiently(what: str, server: str, step: Callable[[], Found]) -> Found:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -22,6 +23,7 @@ from aurora.engine.binding import Bound
 from aurora.engine.controls import Controls
 from aurora.engine.drops import Drop
 from aurora.engine.fault_notes import read_fault
+from aurora.engine.outages import is_stopped
 from aurora.engine.pacing import find_longest
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.rewriting import find_chains, restore_work
@@ -35,7 +37,7 @@ from aurora.engine.spark.collecting import collect_rows
 from aurora.engine.spark.damage import find_damaged_state
 from aurora.engine.spark.faults import SILENT, java_fault, tell_fault
 from aurora.engine.spark.local_files import keep_folder
-from aurora.engine.spark.master import check_master, has_workers
+from aurora.engine.spark.master import check_master, count_cores, has_workers, is_one_java
 from aurora.engine.spark.scratch import remove_scratch
 from aurora.engine.spark.session import (
     INTERPRETED,
@@ -106,10 +108,20 @@ def start_run(
     settings = settings or Settings()
     check_master(settings.master)
     with ExitStack() as held:
-        bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings))
         java = {**LIGHT_JAVA, **(SHARED_SLOTS if shared and settings.master is None else {})}
-        started = spark_session(f"aurora {network.name}", settings.master, java, settings.log)
-        spark = own_session(started, INTERPRETED)
+
+        def begin() -> SparkSession:
+            return spark_session(f"aurora {network.name}", settings.master, java, settings.log)
+
+        def find_cores() -> int:
+            context = SparkContext._active_spark_context
+            master = settings.master if context is None else str(context.master)
+            if is_one_java(master):
+                return cores_of(settings.master)
+            return count_cores(begin().sparkContext, is_stopped)
+
+        bound = held.enter_context(Bound.of(network.checked(), sources, sinks, settings, find_cores))
+        spark = own_session(begin(), INTERPRETED)
         advises = None if adviser is None or not settings.optimise else adviser(bound.job.plan)
         bound = replace(bound, zone=min(bound.zone, zone))
         run = SparkRun(spark, bound, settings, watch, pool, advises, yields, shared)
@@ -217,7 +229,7 @@ class SparkRun:
     def cores(self) -> int:
         """Those that run the tasks; there may be more tasks than cores on this machine."""
         context = self._spark.sparkContext
-        if str(context.master).startswith("local"):
+        if is_one_java(str(context.master)):
             return min(cores_of(str(context.master)), cores_of(None))
         return max(int(context.defaultParallelism), 1)
 

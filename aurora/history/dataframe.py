@@ -63,7 +63,6 @@ def to_dataframe(
     plan = plan_network(insert_projections(project_inputs(network, plain)), plain, settings.fuse)
     ship_functions(network, sources.values())
     parallel = max(int(spark.sparkContext.defaultParallelism), 1)
-    settings = replace(settings, partitions=settings.partitions or parallel)
     checkpoint = locate_checkpoint({}, settings)
     with ExitStack() as held:
         locks = _take_over(checkpoint)
@@ -76,7 +75,7 @@ def to_dataframe(
         tables = read_tables(network, plan, sources)
         streams, _, _ = open_streams(network, plan, tables, sources, {}, checkpoint, settings)
         scratch = scratch_folder(checkpoint.folder, spark.sparkContext.master.startswith("local"))
-        job = Job(plan.with_tables(tables), checkpoint.buckets(settings), {}, scratch)
+        job = Job(plan.with_tables(tables), checkpoint.buckets(settings.partitions or parallel), {}, scratch)
         seconds = settings.batch_seconds
         zone = find_zone(network.outputs[name].qos for name in plain)
         admission = replace(

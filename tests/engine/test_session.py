@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from aurora import AuroraError, Memory, Network, Settings, run
 from aurora.engine import spark_run
+from aurora.engine.binding import Bound
 from aurora.engine.private import is_private
 from aurora.engine.spark import session
-from aurora.engine.spark.master import check_master, check_reachable, has_workers, same_master
+from aurora.engine.spark.master import check_master, check_reachable, count_cores, has_workers, same_master
 from aurora.engine.waits import waits
 from tests.engine.rpc import REFUSED, ask_spark
 from tests.engine.without_spark import base
@@ -172,6 +173,64 @@ def test_a_master_without_workers(master: str, executors: int, there: bool) -> N
     java = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: tracker))
     context: Any = SimpleNamespace(master=master, _jsc=java)
     assert has_workers(context) is there
+
+
+class Gathering:
+    """A Spark whose executors, with two cores each, come at these seconds of a virtual clock."""
+
+    def __init__(self, *comes: float, settings: tuple[str, ...] = ()) -> None:
+        self.now, self.comes, self.master = 0.0, comes, "spark://host:7077"
+        self._settings = settings
+        tracker = SimpleNamespace(getExecutorInfos=lambda: [None] * (1 + self._there))
+        self._jsc = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: tracker))
+
+    def getConf(self) -> Any:
+        return SimpleNamespace(contains=lambda key: key in self._settings)
+
+    @property
+    def _there(self) -> int:
+        return sum(second <= self.now for second in self.comes)
+
+    @property
+    def defaultParallelism(self) -> int:
+        return 7 if self._settings else max(2 * self._there, 2)
+
+    def rest(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("comes", "settings", "cores", "until"),
+    [
+        ((1.0, 1.5, 3.0), (), 6, 5.0),
+        ((1.0, 9.0), (), 2, 3.0),
+        ((), (), 2, 15.0),
+        ((1.0,), ("spark.default.parallelism",), 7, 0.0),
+    ],
+)
+def test_the_cores_of_a_cluster_are_those_of_its_executors(
+    comes: tuple[float, ...], settings: tuple[str, ...], cores: int, until: float
+) -> None:
+    """Not those of the machine that gives the command; one that comes late counts in the next run."""
+    spark: Any = Gathering(*comes, settings=settings)
+    assert count_cores(spark, clock=lambda: spark.now, rest=spark.rest) == cores
+    assert spark.now == pytest.approx(until, abs=0.3)
+
+
+def test_a_start_that_is_stopped_waits_for_no_executors() -> None:
+    spark: Any = Gathering()
+    assert count_cores(spark, lambda: spark.now > 1, lambda: spark.now, spark.rest) == 2
+    assert spark.now < 1.5
+
+
+def test_the_buckets_and_pieces_of_a_run_are_as_many_as_its_cluster_has_cores(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("1,1,34\n")
+    sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"far": f"csv:{tmp_path}/far.csv"}
+    for cores, partitions, buckets, pieces in ((5, None, 5, 5), (9, None, 5, 9), (9, 3, 5, 9)):
+        settings = Settings(partitions=partitions)
+        with Bound.of(base(), sources, sinks, settings, lambda cores=cores: cores) as bound:
+            # State lies in the buckets with which the first run began.
+            assert (bound.job.buckets, bound.admission.pieces) == (buckets, pieces)
 
 
 def test_a_run_without_workers_says_so_once_and_waits(

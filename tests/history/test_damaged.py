@@ -16,7 +16,6 @@ from aurora import AuroraError, Schema, Settings, from_text, start
 from aurora.engine.checkpoint import Checkpoint
 from aurora.engine.controls import ControlNotes
 from aurora.engine.durable import Damaged, read_whole, replace_note, seal_line, unseal_line, write_whole
-from aurora.engine.settings import Settings as Given
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.totals import Totals
 from aurora.history import segments as module
@@ -79,7 +78,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def read_checkpoint(path: Path) -> Any:
     checkpoint = Checkpoint(path.parent, kept=True)
-    return checkpoint.mark() if path.name == "mark" else checkpoint.buckets(Given())
+    return checkpoint.mark() if path.name == "mark" else checkpoint.buckets(2)
 
 
 def read_owner(path: Path) -> Any:

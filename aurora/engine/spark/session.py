@@ -184,7 +184,10 @@ def _start(name: str, master: str | None, settings: dict[str, str]) -> SparkSess
     # Spark writes its host name lookups and its temporary files where it may.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     cores = str(os.cpu_count() or 1)
-    parallel = {"spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+    parallel = {"spark.sql.shuffle.partitions": cores}
+    if is_one_java(master):
+        # A cluster has cores of its own, and knows how many.
+        parallel["spark.default.parallelism"] = cores
     alone = ALONE if is_one_java(master) else {}
     here = (master or "local").startswith("local")
     folder = _private_folder("files")
