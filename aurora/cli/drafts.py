@@ -138,7 +138,9 @@ def show(
 def _is_network(what: str) -> bool:
     if what.startswith(ADDRESSES):
         return False
-    return what.endswith((".yaml", ".yml")) or (":" in what and not os.path.exists(what))
+    return what.endswith((".yaml", ".yml")) or (
+        ":" in what and "://" not in what and not os.path.exists(what)
+    )
 
 
 def _print(batch: "pa.RecordBatch", most: int, form: str) -> None:

@@ -8,9 +8,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from aurora.engine.address_options import without_secrets
 from aurora.errors import AuroraError
 
 __all__ = ["Read", "Written", "check_local", "check_places", "survey"]
+
+# How files are copied from where a path cannot lead.
+COPIES = {
+    "http": "fetch the file first, as with curl -O {}",
+    "https": "fetch the file first, as with curl -O {}",
+    "s3": "mount the bucket as a folder, or copy the files first, as with aws s3 cp {} .",
+    "gs": "mount the bucket as a folder, or copy the files first, as with gcloud storage cp {} .",
+    "hdfs": "copy the files first, as with hdfs dfs -get {}",
+}
 
 
 @dataclass(frozen=True)
@@ -37,9 +47,10 @@ class Written:
 def check_local(what: str, path: str) -> None:
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", path)
     if scheme:
+        path = without_secrets(path)
+        copy = COPIES.get(scheme[1].lower(), f"mount {scheme[0]} as a folder, or copy the files")
         raise AuroraError(
-            f"{what}: {path} is not a local path, and only local paths are supported; "
-            f"mount {scheme[0]} as a folder, or copy the files"
+            f"{what}: {path} is not a local path, and only local paths are supported; {copy.format(path)}"
         )
 
 

@@ -56,7 +56,7 @@ from aurora.engine.steering import Steering
 from aurora.engine.taps import Taps
 from aurora.engine.totals import Totals
 from aurora.engine.waits import NotesWatch, Waiting, waits
-from aurora.errors import AuroraError, did_you_mean
+from aurora.errors import AuroraError
 from aurora.network.network import Network
 
 __all__ = ["Result", "SparkRun", "Stop", "start_run"]
@@ -346,17 +346,7 @@ class SparkRun:
         It begins with the next batch, shows a hundred tuples of each at most, and ends when nobody asks any more.
         """
         plan = self._bound.job.plan
-        known = [str(port) for port in plan.made_in if port.box not in plan.steps]
-        if stream not in known:
-            # A box alone means its first output.
-            first = next((name for name in known if name.rpartition(".")[0] == stream), None)
-            if first is None:
-                near = did_you_mean(stream, sorted(known))
-                raise AuroraError(
-                    f"no stream {stream} is running{near}; the streams are {', '.join(sorted(known))}"
-                )
-            stream = first
-        found = self._taps.ask(stream, after)
+        found = self._taps.ask(plan.find_stream(stream), after)
         self._steering.change_if_free(taps=self._taps.names())
         return found
 

@@ -19,6 +19,7 @@ MILLISECONDS = {
     "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
     "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
+IN_DAYS = {"week": 7, "month": 30, "quarter": 91, "year": 365}
 Amount = TypeVar("Amount", int, float, int | float)
 # Milliseconds that fit a timestamp, and by far enough of anything else.
 LARGEST = (1 << 63) // 1000 - 1
@@ -29,12 +30,23 @@ def duration(text: Any, where: str) -> int:
     """Milliseconds: `5s`, `250ms`, `1.5h`."""
     found = _duration(text)
     if found is None:
-        raise AuroraError(f"{where}: '{text}' is not a span of time; write for example 5s, 250ms or 1h")
+        raise AuroraError(
+            f"{where}: '{text}' is not a span of time; write for example 5s, 250ms or 1h{_in_days(text)}"
+        )
     return _bounded(found, text, where)
 
 
 def is_span(text: Any) -> bool:
     return _duration(text) is not None
+
+
+def _in_days(text: Any) -> str:
+    """Return how a span is written that is in units without a length of their own, or in weeks."""
+    match = DURATION.fullmatch(text) if isinstance(text, str) else None
+    for unit, days in IN_DAYS.items():
+        if match is not None and match[2].removesuffix("s") == unit:
+            return f"; a {unit} is written in days, such as {days}d"
+    return ""
 
 
 def _duration(text: Any) -> int | None:
@@ -55,13 +67,17 @@ def distance(amount: Any, kind: pa.DataType, where: str) -> int | float:
     span = _duration(amount)
     if pa.types.is_timestamp(kind):
         if span is None:
-            raise AuroraError(f"{where}: '{amount}' on a timestamp; write a span of time such as 60s")
+            raise AuroraError(
+                f"{where}: '{amount}' on a timestamp; write a span of time such as 60s{_in_days(amount)}"
+            )
         return _bounded(span, amount, where) * 1000
     if pa.types.is_date(kind):
         if span is not None and span % MILLISECONDS["d"]:
             raise AuroraError(f"{where}: '{amount}' on a date; write whole days such as 1d")
         if span is not None:
             return _bounded(span, amount, where) // MILLISECONDS["d"]
+        if isinstance(amount, str):
+            raise AuroraError(f"{where}: '{amount}' on a date; write whole days such as 1d{_in_days(amount)}")
     if isinstance(amount, bool) or not isinstance(amount, int | float) or not math.isfinite(amount):
         raise AuroraError(f"{where}: '{amount}' on a field of type {type_name(kind)}; write a number")
     return _bounded(amount, amount, where)

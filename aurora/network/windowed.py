@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from aurora.algebra.aggregate import Aggregate
 from aurora.algebra.box.operator import Operator
 from aurora.algebra.ordering.order import ARRIVAL
@@ -82,10 +84,10 @@ def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Sc
     """The box that `make` makes of an order, windows and the schema."""
     order = read_order(spec["order"], schema, f"{where}: order")
     kind = order.type(schema)
-    size = distance(spec["size"], kind, f"{where}: size")
+    size = _above_0(spec["size"], kind, f"{where}: size")
     advance = spec.get("advance", spec["size"])
     if not isinstance(advance, str) or is_span(advance):
-        advance = distance(advance, kind, f"{where}: advance")
+        advance = _above_0(advance, kind, f"{where}: advance")
         if 0 < advance * MOST_WINDOWS < size:
             raise AuroraError(
                 f"{where}: size {spec['size']} and advance {spec['advance']} put each tuple into more than "
@@ -95,6 +97,14 @@ def _windowed(make: Callable[..., Operator], spec: Mapping[str, Any], schema: Sc
     # The name of a time zone, or whether at all.
     align = spec["align"] if isinstance(spec.get("align"), str) else read_truth(spec, "align", where)
     return make(order, size, advance, schema, where, timeout, align)
+
+
+def _above_0(amount: Any, kind: pa.DataType, where: str) -> int | float:
+    """Return a distance, which must not be 0: a fault shows it as it is written."""
+    found = distance(amount, kind, where)
+    if found <= 0:
+        raise AuroraError(f"{where} must be above 0, found {amount}")
+    return found
 
 
 def _running(

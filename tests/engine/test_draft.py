@@ -317,6 +317,24 @@ def test_what_cannot_be_drafted(tmp_path: Path) -> None:
             look_at(str(tmp_path / name))
     with pytest.raises(AuroraError, match="there is no file"):
         look_at(str(tmp_path / "nothing.csv"))
+    for far in ("https://x.org/a.csv", "csv:https://x.org/a.csv"):
+        with pytest.raises(
+            AuroraError, match=r"not a local path.*fetch the file first, as with curl -O https://x.org/a"
+        ):
+            look_at(far)
+
+
+def test_a_parquet_file_of_which_nothing_can_be_read_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": range(1000)}), path, compression="zstd", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[40:400] = b"x" * 360
+    path.write_bytes(data)
+    for purpose in ("draft from", "show"):
+        with pytest.raises(
+            AuroraError, match=r"t.parquet: no row can be read; line 1: rows 1 to 1000 cannot be"
+        ):
+            look_at(str(path), purpose=purpose)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from aurora import from_text
+from aurora import AuroraError, from_text
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.narrowing import insert_projections
 from aurora.engine.plan.plan import plan_network
@@ -132,3 +132,17 @@ def test_random_networks_give_the_same_rows(
     narrow = insert_projections(network)
     event(f"{len(set(narrow.boxes) - set(network.boxes))} maps")
     assert found_by(narrow, rows, 3, buckets) == found_by(network, rows, 3, buckets)
+
+
+def test_streams_of_the_plan_alone_are_none_to_look_at() -> None:
+    network = from_text(
+        """
+inputs: {r: {schema: "k string, v int, t timestamp, more string"}}
+boxes: {n: {aggregate: {n: "count(*)"}, from: r, order: {on: t, group_by: [k]}, size: 1m}}
+outputs: {n: {from: n}}
+"""
+    )
+    plan = plan_network(insert_projections(network.checked()))
+    assert plan.narrowed and plan.find_stream("n") == "n.1" and plan.find_stream("r") == "r"
+    with pytest.raises(AuroraError, match=r"no stream x is running; the streams are n.1, r$"):
+        plan.find_stream("x")

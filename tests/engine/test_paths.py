@@ -63,6 +63,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("csv:same.csv", {"far": "csv:out/rejects.csv"}, r"sink far and the file of rejects \(--rejects\) both write"),
     ("csv:same.csv", {"far": "csv:base.yaml/x.csv"}, r"sink far: \S+base.yaml is a file"),
     ("csv:s3://bucket/r.csv", {"far": "csv:x.csv"}, r"source r: s3://bucket/r.csv is not a local path, and only local"),
+    ("csv:https://x.org/r.csv", {"far": "csv:x.csv"}, r"source r: \S+ is not a local path, .*fetch the file first"),
 ]  # fmt: skip
 
 

@@ -124,7 +124,10 @@ def test_steps_and_trains_have_a_length(spark: SparkSession, number: int, tmp_pa
 
 
 def test_a_batch_takes_some_time() -> None:
-    with pytest.raises(AuroraError, match="batch_seconds must be above 0, found 0"):
+    with pytest.raises(
+        AuroraError,
+        match=r"batch_seconds is a number of seconds above 0 .*, found 0",
+    ):
         Settings(batch_seconds=0)
 
 

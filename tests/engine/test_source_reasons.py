@@ -105,6 +105,23 @@ def test_the_line_of_excel_must_agree_with_the_address(tmp_path: Path) -> None:
         open_source("r", f"csv:{tmp_path}/in.csv", PEOPLE, False, tmp_path)
 
 
+@pytest.mark.parametrize("blanks", [" {}", "{} ", "\t{}\t", '" {} "'])
+def test_blanks_around_a_value_do_not_count(blanks: str) -> None:
+    values = {
+        "int": "1", "double": "1.5", "boolean": "true", "date": "2026-11-16", "decimal(9,2)": "1.5",
+        "timestamp": "2026-11-16 06:00:00",
+    }  # fmt: skip
+    schema = Schema.parse(", ".join(f"f{at} {kind}" for at, kind in enumerate(values)))
+    parser = parse_csv(schema)
+    plain = parser((",".join(values.values()) + "\n").encode()).to_pylist()
+    line = ",".join(blanks.format(value) for value in values.values()) + "\n"
+    assert parse_csv(schema)(line.encode()).to_pylist() == plain
+    assert parse_csv(Schema.parse("s string, n int"))((blanks.format("x") + ",1\n").encode()).to_pylist()[0][
+        "s"
+    ] == (blanks.replace('"', "").format("x"))
+    assert parse_csv(Schema.parse("b boolean")).explain(b" tRue \n") == "field b: 'tRue' is not a boolean"
+
+
 FORMS = {
     "2025-11-01": datetime(2025, 11, 1),
     "2025-11-01 12:30": datetime(2025, 11, 1, 12, 30),

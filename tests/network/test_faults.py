@@ -207,8 +207,18 @@ BOXES: dict[str, tuple[str, ...]] = {
     f"b: {{bsort: {{}}, from: reports, order: {{on: Time, slack: {'9' * 40}}}}}": ("is too large",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 1.5}}": ("Time counts in whole numbers",),
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 10}': ("size: '10' on a timestamp",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 1 month}': (
+        "'1 month' on a timestamp; write a span of time such as 60s; a month is written in days, such as 30d",
+    ),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 2 weeks}': ("a week is written in days",),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 1m, advance: 0s}': (
+        "box b (from words): advance must be above 0, found 0s",
+    ),
+    'b: {aggregate: {n: "count(*)"}, from: words, order: {on: At}, size: 0s}': (
+        "box b (from words): size must be above 0, found 0s",
+    ),
     'b: {aggregate: {n: "count(*)"}, from: words, order: {on: Day}, size: 36h}': ("whole days such as 1d",),
-    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: -1}}": ("above 0, found 5 and -1",),
+    f"b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: -1}}": ("advance must be above 0, found -1",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: 10s}}": ("advance: '10s' on a field of type int",),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos + 1"}}': ("neither a number nor a predicate",),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "3<Posn"}}': ("box b (from reports)", "'Posn'"),

@@ -145,7 +145,6 @@ NOT_WHOLE = {
 NOT_NULL = ': put a filter before the aggregate, {filter: ["x IS NOT NULL"]}'
 # What to do instead of giving more arguments than an aggregate takes.
 SURPLUS = {
-    "count": ": write count(DISTINCT concat_ws(',', x, s))",
     "first": NOT_NULL,
     "last": NOT_NULL,
 }
@@ -209,10 +208,14 @@ class Calls:
             return AggregateCall("count", None, False, BIGINT)
         least, most = ARGUMENTS.get(name, (1, 1))
         if not least <= len(args) <= most:
+            surplus = SURPLUS.get(name, "")
+            if name == "count":
+                own = ", ".join(map(source, args))
+                surplus = f": write count({'DISTINCT ' * distinct}concat_ws(',', {own}))"
             wanted = str(least) if least == most else f"{least} or {most}"
             raise AuroraError(
                 f"{name} takes {wanted} argument{'s' * (most > 1)}, found {len(args)} in '{source(node)}'"
-                + (SURPLUS.get(name, "") if len(args) > most else "")
+                + (surplus if len(args) > most else "")
             )
         argument, *order = (self.argument(each) for each in args)
         share = self.share(name, order[0], node) if name in SHARES else None

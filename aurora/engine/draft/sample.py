@@ -18,6 +18,7 @@ from aurora.engine.draft.names import is_money
 from aurora.engine.draft.text_types import find_odd, money_type, type_of_texts
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.mqtt.address import is_mqtt
+from aurora.engine.paths import check_local
 from aurora.engine.postgres.address import is_postgres
 from aurora.engine.sources.address import check_source, open_source
 from aurora.engine.sources.address_text import read_address
@@ -97,6 +98,10 @@ def look_at(given: str, rows: int = ROWS, purpose: str = DRAFT) -> Sample:
             if is_decimal(schema[name])
         ]
     batch, rejects = read_first(address, schema, rows)
+    if rejects and not batch.num_rows:
+        bad = rejects[0]
+        line = f"line {bad.line}: " if bad.line else ""
+        raise AuroraError(f"{bad.file}: no row can be read; {line}{bad.reason}")
     return Sample(address, schema, batch, rejects, patterns, tuple(left_out), tuple(notes))
 
 
@@ -138,6 +143,7 @@ def guess_address(given: str) -> str:
     """The address of a path, by the ending of its name, or else by its first bytes; an address stays what it is."""
     if given.partition(":")[0] in ("csv", "json", "parquet", "sqlite", "tcp"):
         return given
+    check_local("the file", given)
     if not os.path.exists(given) and "*" not in given:
         raise AuroraError(f"there is no file {without_secrets(given)}; check the path")
     path = Path(_first_file(given))

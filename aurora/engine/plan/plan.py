@@ -13,7 +13,7 @@ from aurora.engine.drops import TO
 from aurora.engine.plan.buckets import EVENLY, Evenly
 from aurora.engine.plan.fingerprint import describe
 from aurora.engine.plan.tables import Table, rows_for
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, did_you_mean
 from aurora.network.checks import Check
 from aurora.network.network import Box, Network, Port
 from aurora.network.qos import CAUSE
@@ -84,6 +84,21 @@ class Plan:
     def is_in_one_bucket(self, box: Box) -> bool:
         """Whether all tuples that a box makes are in one bucket."""
         return all(self.bucket_fields[Port(box.name, port)] == () for port in box.operator.outputs)
+
+    def find_stream(self, name: str) -> str:
+        """Return the stream of that name, one of the written network; a box alone means its first output."""
+        known = [
+            str(port) for port in self.made_in if port.box not in self.steps and port not in self.narrowed
+        ]
+        if name in known:
+            return name
+        first = next((stream for stream in known if stream.rpartition(".")[0] == name), None)
+        if first is None:
+            streams = ", ".join(sorted(known))
+            raise AuroraError(
+                f"no stream {name} is running{did_you_mean(name, sorted(known))}; the streams are {streams}"
+            )
+        return first
 
     def arc(self, port: Port, box: Box) -> str:
         """The arc on which a box takes a stream, as it is called in the written network."""

@@ -15,6 +15,7 @@ from aurora.engine.kafka.source import check_kafka, open_kafka
 from aurora.engine.kafka.watch import watch_broker
 from aurora.engine.mqtt.address import is_mqtt
 from aurora.engine.mqtt.source import check_mqtt, open_mqtt
+from aurora.engine.paths import check_local
 from aurora.engine.postgres.address import SOURCE_OPTIONS, is_postgres, read_postgres
 from aurora.engine.postgres.follow import check_postgres, open_postgres
 from aurora.engine.postgres.watch import watch_server
@@ -67,7 +68,9 @@ def check_source(name: str, address: object) -> None:
         )
     if given.kind == "tcp":
         host_and_port(name, place)
-    elif given.is_pipe:
+        return
+    check_local(f"source {name}", place)
+    if given.is_pipe:
         if given.kind in ("parquet", "sqlite"):
             what = {"parquet": "Parquet", "sqlite": "a database"}[given.kind]
             raise AuroraError(f"source {name}: {what} cannot come from a pipe, as {place} is; give a file")

@@ -24,6 +24,7 @@ from aurora.engine.sources.text.reasons import (
     unreadable_column,
 )
 from aurora.engine.sources.text.times import NAIVE, has_times, read_nested_times, read_times, times_as
+from aurora.engine.sources.text.truths import read_truths
 from aurora.engine.sources.text.unreadable_cells import read_or_null
 
 __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_json"]
@@ -31,6 +32,7 @@ __all__ = ["FAULTS", "CsvParser", "JsonParser", "Parser", "parse_csv", "parse_js
 LINE_BREAK, CARRIAGE_RETURN = b"\n\r"
 # So many bytes are parsed together.
 BLOCK = 1 << 20
+BLANKS = " \t"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What a parser raises where some record cannot be read.
 FAULTS = (
@@ -60,9 +62,10 @@ class CsvParser:
         self._schema = schema
         self._columns = columns
         self._csv = csv
-        self._times = [name for name in schema.names if pa.types.is_timestamp(schema[name])]
+        # Those that are read as text where Arrow cannot read them: they may have blanks around them, or a zone.
+        self._times = [name for name in schema.names if _is_trimmed(schema[name])]
         self._plain = self._reader(_naive)
-        self._zoned = self._reader(lambda kind: pa.string() if pa.types.is_timestamp(kind) else kind)
+        self._zoned = self._reader(lambda kind: pa.string() if _is_trimmed(kind) else kind)
         self._first = self._plain
         # The columns of loose text that had a value which cannot be read.
         self._loose: frozenset[str] = frozenset()
@@ -143,7 +146,9 @@ class CsvParser:
             for name in self._times:
                 place = table.schema.get_field_index(name)
                 if pa.types.is_string(table.schema.types[place]):
-                    table = table.set_column(place, name, read_times(table.column(name), name))
+                    cells = pc.utf8_trim(table.column(name), BLANKS)
+                    read_cells = read_times if pa.types.is_timestamp(schema[name]) else read_truths
+                    table = table.set_column(place, name, read_cells(cells, name))
             return _one_batch(table, schema)
 
         return read
@@ -179,6 +184,11 @@ def _in_utf8(data: bytes, encoding: str) -> bytes:
         return data.decode(encoding).encode()
     except UnicodeDecodeError:
         raise Unreadable(f"not {encoding} text") from None
+
+
+def _is_trimmed(kind: pa.DataType) -> bool:
+    """Whether Arrow takes no blanks around values of the type in CSV, as it does around numbers and dates."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_boolean(kind))
 
 
 class JsonParser:
