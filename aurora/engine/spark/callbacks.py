@@ -7,6 +7,7 @@ the other end of each connection is looked up.
 import os
 import socket
 import struct
+import threading
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ LISTS = ("/proc/self/net/tcp", "/proc/self/net/tcp6")
 ESTABLISHED = "01"
 # How many times a connection is looked for: a list may miss one while others come and go.
 TRIES = 3
+# The thread of the server guards it, and so does whoever finds it started.
+_guarding = threading.Lock()
 
 
 def guard_callbacks(context: SparkContext) -> None:
@@ -47,8 +50,9 @@ def guard_callbacks(context: SparkContext) -> None:
 
 
 def _guard(server: Any) -> None:
-    if not isinstance(server.server_socket, _OwnSocket):
-        server.server_socket = _OwnSocket(server.server_socket)
+    with _guarding:
+        if not isinstance(server.server_socket, _OwnSocket | None):
+            server.server_socket = _OwnSocket(server.server_socket)
 
 
 class _OwnSocket(socket.socket):
