@@ -12,6 +12,7 @@ from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
+from aurora.algebra.user import UserBox
 from aurora.engine.dating import date_rows
 from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
 from aurora.engine.fault_places import tell_with_place
@@ -21,7 +22,10 @@ from aurora.errors import AuroraError
 from aurora.network.network import Box, Port
 from aurora.network.qos import CAUSE
 
-__all__ = ["BoxCounts", "check_buckets", "departures", "run_stage"]
+__all__ = ["BoxCounts", "check_buckets", "check_sample", "departures", "run_stage"]
+
+# So many rows of a box that its user wrote are looked at in each batch.
+SAMPLE = 256
 
 # Names of state begin with the box and this sign, or with it alone where boxes share them: no box has it in its name.
 OWN = RELATIONS = "="
@@ -250,8 +254,29 @@ def _train(plan: Plan, port: Port, train: Train | None) -> Train:
     return train.deepen(plan.depths[port])
 
 
-def check_buckets(
+def check_sample(
     plan: Plan, number: int, here: Mapping[Port | Entry, Train], bucket: int, buckets: int
+) -> None:
+    """Raise a fault if fields that a user's box says it keeps are not those of its bucket, in some of its rows."""
+    users = {box.name for box in plan.stages[number].boxes if isinstance(box.operator, UserBox)}
+    sampled = {
+        port: _sample(train) for port, train in here.items() if isinstance(port, Port) and port.box in users
+    }
+    check_buckets(plan, number, sampled, bucket, buckets)
+
+
+def _sample(train: Train) -> Train:
+    if len(train) <= SAMPLE:
+        return train
+    return train.take(np.linspace(0, len(train) - 1, SAMPLE).astype(np.int64))
+
+
+def check_buckets(
+    plan: Plan,
+    number: int,
+    here: Mapping[Port, Train] | Mapping[Port | Entry, Train],
+    bucket: int,
+    buckets: int,
 ) -> None:
     """A fault if the fields that should say in which bucket a tuple was made say another one."""
     for port, train in here.items():

@@ -9,10 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora import AuroraError, Network, Schema, WindowFunction, caused, from_text
-from aurora.engine.plan.buckets import labels
+from aurora import (
+    AuroraError,
+    Memory,
+    Network,
+    Schema,
+    Settings,
+    Train,
+    WindowFunction,
+    caused,
+    from_text,
+    run,
+)
+from aurora.engine.plan.buckets import labels, split
 from aurora.engine.plan.plan import plan_network
+from aurora.engine.stage import check_sample
 from aurora.linear_road.fused.queries import fused_linear_road
+from aurora.network.network import Port
 from tests.algebra.running import find_times, run_network
 from tests.thoroughness import examples
 
@@ -134,6 +147,23 @@ def test_a_declared_key_lets_the_next_box_share_the_stage() -> None:
 def test_a_key_that_is_declared_and_not_kept_is_found_without_spark() -> None:
     with pytest.raises(AuroraError, match="box own: output out does not keep g"):
         run_network(recomputing(keeps=["g"]), ROWS, 7, 4)
+
+
+def test_a_key_that_is_declared_and_not_kept_is_found_on_spark(spark: Any) -> None:
+    """In every batch some rows are looked at: the answer would depend on the number of buckets."""
+    rows = Memory.of(FIELDS, [row for _, row in ROWS])
+    with pytest.raises(AuroraError, match=r"^box own: output out does not keep g.*; correct keeps$"):
+        run(recomputing(keeps=["g"]), {"r": rows}, settings=Settings(partitions=4))
+
+
+def test_some_rows_of_a_large_batch_are_looked_at() -> None:
+    plan = plan_network(recomputing(keeps=["g"]))
+    made, rows = Port("own", "out"), Memory.of(FIELDS, [ROWS[0][1]] * 100_000).rows
+    train = Train(rows, np.zeros(100_000, np.int64), np.arange(100_000)[None])
+    (bucket,) = (number for number, _ in split(train, ("g",), 4))
+    check_sample(plan, 1, {made: train}, bucket, 4)
+    with pytest.raises(AuroraError, match="box own: output out does not keep g"):
+        check_sample(plan, 1, {made: train}, 3 - bucket, 4)
 
 
 def test_a_key_has_one_place_whatever_its_name() -> None:

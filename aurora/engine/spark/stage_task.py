@@ -17,7 +17,7 @@ from aurora.engine.plan.buckets import labels
 from aurora.engine.plan.plan import Entry
 from aurora.engine.plan.rewriting import rewrite_plan
 from aurora.engine.spark.state import SparkStore
-from aurora.engine.stage import run_stage
+from aurora.engine.stage import check_sample, run_stage
 from aurora.engine.wagons import SINKS, Job, Lane, Wagon, read_moment, to_arrow
 from aurora.network.network import Port
 
@@ -88,9 +88,11 @@ def _run_boxes(
     controls: Controls,
 ) -> Iterator[Wagon]:
     """Passes what has arrived through the boxes at once, and gives what leaves them wagon by wagon."""
-    primary = label == labels(job.buckets)[0]
+    bucket = labels(job.buckets).index(label)
+    primary = bucket == 0
     plan = rewrite_plan(job.plan, controls.rewrites, controls.streams)
     here, counts = run_stage(plan, number, arrived, state, moment, primary, controls.drops)
+    check_sample(plan, number, here, bucket, job.buckets)
     arrived.clear()
     onward = (
         wagon
