@@ -163,8 +163,8 @@ def run_network(
 ) -> None:
     """Run a network on Spark until its input ends, or with --follow until Ctrl-C.
 
-    A sink whose path ends in .csv, .jsonl, .ndjson or .json is one file, with rows in the order of emission; any other
-    path is a folder of parts.
+    A sink whose path has an ending, as .csv or .jsonl, is one file, with rows in the order of emission; any other path
+    is a folder of parts. At most the last folder of a path is made.
 
     If a run is killed, the same command continues where it stopped. With --home, other terminals can talk to the run,
     and its connection points keep what passes.

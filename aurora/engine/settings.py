@@ -63,7 +63,7 @@ class Settings:
 
     def _check(self, name: str, fits: bool, what: str) -> None:
         if not fits:
-            raise AuroraError(f"Settings: {name} is {what}, found {getattr(self, name)!r}")
+            raise AuroraError(f"{name} is {what}, found {getattr(self, name)!r}")
 
 
 def _is_number(value: object) -> bool:

@@ -143,7 +143,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--source", "reports=csv:nowhere.csv", "--sink", "alarms=console"), "source reports: there is no nowhere.csv"),
     (("--source", "reports=tcp:9000", "--sink", "alarms=console"), "source reports: 'tcp:9000' needs a host"),
     (("--source", SOURCE, "--sink", "alarms=out.csv"), "sink alarms: 'out.csv' is not an address"),
-    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch must be 1 or more, found 0"),
+    (("--source", SOURCE, "--sink", "alarms=console", "--batch", "0"), "batch is a whole number of rows"),
     (("--source", SOURCE, "--sink", "alarms=console", "--rejects", "csv:bad"), "rejects go to one file"),
     (("--source", SOURCE, "--sink", "alarms=console", "--master", "nonsense"), "'nonsense' is not a Spark master"),
 ]  # fmt: skip

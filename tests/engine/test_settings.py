@@ -12,7 +12,7 @@ from aurora import AuroraError, Network, Settings, run, start
 from aurora.engine.sources.address_text import read_address
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"batch": "many"}, "Settings: batch is a whole number of rows, 1 or more, found 'many'"),
+    ({"batch": "many"}, "batch is a whole number of rows, 1 or more, found 'many'"),
     ({"batch": 0}, "batch is a whole number of rows, 1 or more, found 0"),
     ({"batch": True}, "batch is a whole number of rows, 1 or more, found True"),
     ({"batch": 1e6}, "batch is a whole number of rows, 1 or more, found 1000000.0"),

@@ -347,13 +347,41 @@ def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path) -> None:
         ("json:a/out.jsonl", TextSink),
         ("json:a/out.json", TextSink),
         ("json:a/out.ndjson", TextSink),
-        ("csv:a/out.json", PartSink),
+        ("csv:a/out.json", TextSink),
+        ("csv:out.txt", TextSink),
+        ("csv:out.TSV", TextSink),
         ("csv:a", PartSink),
+        ("csv:run.2026-11-16", PartSink),
+        ("csv:parts.d/", PartSink),
+        ("parquet:a/out", PartSink),
     ],
 )
 def test_the_path_tells_file_from_folder(tmp_path: Path, address: str, kind: type, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert isinstance(open_sink("out", address, SCHEMA), kind)
+
+
+def test_a_folder_that_is_called_like_a_file_of_parquet_is_one(tmp_path: Path) -> None:
+    (tmp_path / "out.parquet").mkdir()
+    assert isinstance(open_sink("out", f"parquet:{tmp_path}/out.parquet", SCHEMA), PartSink)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("parquet:x.parquet", "sink out: Parquet is written as a folder of parts, .* looks like a file; write parquet:x"),
+        ("csv:x.csv.gz", "sink out: x.csv.gz looks like a compressed file, and sinks do not compress; write csv:x.csv"),
+        ("csv:a/b/x.csv", r"sink out: there is no folder \S+/a; check the path, or make it with mkdir -p \S+/a"),
+        ("parquet:a/b/x", r"sink out: there is no folder \S+/a; check the path, or make it with mkdir -p \S+/a"),
+    ],
+)  # fmt: skip
+def test_paths_that_are_most_likely_wrong(
+    tmp_path: Path, address: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AuroraError, match=f"^{told}$"):
+        open_sink("out", address, SCHEMA)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_lines_of_tasks_are_taken_in_order(tmp_path: Path) -> None:

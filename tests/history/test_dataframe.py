@@ -221,7 +221,6 @@ def test_a_source_that_cannot_be_fed_is_told(spark: SparkSession, tmp_path: Path
         ([], Settings(), "a list of outputs names one or more, each once"),
         (["alarms", "alarms"], Settings(), "a list of outputs names one or more, each once"),
         ("alarms", Settings(home="h"), r"Settings.home is for run and start"),
-        ("alarms", Settings(batch=0), "batch must be 1 or more, found 0"),
     ],
 )
 def test_what_cannot_be_had(spark: SparkSession, output: Any, settings: Settings, message: str) -> None:

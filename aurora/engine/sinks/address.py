@@ -2,7 +2,9 @@
 postgres:HOST:PORT/DATABASE/TABLE, console, a function, or an object."""
 
 import os
+import re
 from dataclasses import replace
+from shlex import quote
 
 import pyarrow as pa
 
@@ -28,12 +30,15 @@ from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["absolute_address", "open_rejects", "open_sink", "sink_path"]
 
-# Endings of paths that are one file; any other path is a folder of parts.
-FILES = {"csv": (".csv",), "json": (".jsonl", ".ndjson", ".json"), "parquet": ()}
+# The kinds of sinks that write files, and the ending of a file of each.
+FILES = {"csv": ".csv", "json": ".jsonl", "parquet": ""}
+PACKED = (".gz", ".zst", ".bz2", ".zip", ".xz")
+# What a name ends in that is one of a file: rows.txt, not rows or rows.2026.
+ENDING = re.compile(r"\.[A-Za-z]\w{0,7}")
 
 
 def open_sink(name: str, address: object, schema: Schema) -> Sink:
-    """A path that ends in .csv, .jsonl, .ndjson or .json is one file, any other a folder of parts."""
+    """Return the sink of an address: a path with an ending, as .csv, is one file, any other a folder of parts."""
     if isinstance(address, TextSink):
         # Other processes may have another working folder.
         address = replace(address, path=os.path.abspath(address.path))
@@ -62,9 +67,10 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
             "kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE or console"
         )
     check_local(f"sink {name}", path)
-    whole = path.lower().endswith(FILES[kind])
+    whole = _is_one_file(name, kind, path)
     path = os.path.abspath(path)
     _check_writable(name, path)
+    _check_folder(name, path)
     if whole and os.path.isdir(path):
         raise AuroraError(f"sink {name}: {path} is a folder; name a file in it")
     if whole and os.path.exists(path) and not os.path.isfile(path):
@@ -104,6 +110,37 @@ def open_rejects(address: str) -> Sink:
         sink = RejectsSink(sink.path, sink.encode, sink.header)
         sink.check()
     return sink
+
+
+def _is_one_file(name: str, kind: str, path: str) -> bool:
+    """Whether a path is that of a file; raise a fault if no sink of the kind writes such a file."""
+    ending = os.path.splitext(path)[1].lower()
+    if path.endswith(os.sep) or not ENDING.fullmatch(ending):
+        return False
+    if kind == "parquet":
+        if os.path.isdir(path):
+            return False
+        folder = os.path.splitext(path)[0]
+        raise AuroraError(
+            f"sink {name}: Parquet is written as a folder of parts, and {path} looks like a file; write "
+            f"parquet:{folder}"
+        )
+    if ending in PACKED:
+        raise AuroraError(
+            f"sink {name}: {path} looks like a compressed file, and sinks do not compress; write "
+            f"{kind}:{os.path.splitext(path)[0]}"
+        )
+    return True
+
+
+def _check_folder(name: str, path: str) -> None:
+    """Raise a fault if more than the last folder of a path would have to be made: then it is misspelt, most likely."""
+    folder = os.path.dirname(path)
+    around = os.path.dirname(folder)
+    if not os.path.isdir(around):
+        raise AuroraError(
+            f"sink {name}: there is no folder {around}; check the path, or make it with mkdir -p {quote(around)}"
+        )
 
 
 def _check_writable(name: str, path: str) -> None:
