@@ -48,6 +48,7 @@ def accepted(pattern: str) -> list[str]:
     """The tests that a pattern can be put to, none where it is refused."""
     written = "'" + pattern.replace("\\", "\\\\") + "'"
     texts = [f"x RLIKE {written}", *(f"regexp_extract(x, {written}, {group})" for group in range(4))]
+    texts += [f"split(x, {written})", f"split(x, {written}, 2)"]
     texts += [f"regexp_replace(x, {written}, '{by}')" for by in ("", "<$0>", r"$1\\\\\\$2", "$12", "$3")]
     found = []
     for text in texts:

@@ -223,7 +223,9 @@ BOXES: dict[str, tuple[str, ...]] = {
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos + 1"}}': ("neither a number nor a predicate",),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "3<Posn"}}': ("box b (from reports)", "'Posn'"),
     f'b: {{{COUNT}, order: {{on: Time}}, size: 5, advance: "Pos > 1", align: true}}': ("align needs an advance",),
-    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, align: "no"}}': ("align is true or false, found 'no'",),
+    f'b: {{{COUNT}, order: {{on: Time}}, size: 5, align: "no"}}': (
+        "align is true, false or a time zone such as Europe/Berlin; found 'no'",
+    ),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: soon}}": ("timeout: 'soon' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 5}}": ("timeout: '5' is not a span of time",),
     f"b: {{{COUNT}, order: {{on: Time}}, size: 5, timeout: 0s}}": ("timeout must be above 0",),

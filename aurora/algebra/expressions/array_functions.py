@@ -91,6 +91,11 @@ def joined(node: Node, between: Node, missing: Node | None = None) -> Node:
 
 def split(node: Node, pattern: Node, limit: Node = Constant(-1, INT)) -> Node:  # noqa: B008
     expression = regular_expression("split", pattern)
+    if parse_pattern(str(expression.value)).has_start:
+        raise Clash(
+            f"split cannot use the pattern {expression.value!r}: ^ and \\A hold at the start of the text alone; "
+            "take that off with regexp_replace"
+        )
     if parse_pattern(str(expression.value)).may_be_empty:
         raise Clash(
             f"split cannot use the pattern {expression.value!r}, which can match nothing: "

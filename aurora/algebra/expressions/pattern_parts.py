@@ -1,6 +1,7 @@
-"""The parts of a regular expression, and their texts for RE2 and for Python."""
+"""The parts of a regular expression, and their text for RE2."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 __all__ = [
     "ALL",
@@ -15,10 +16,11 @@ __all__ = [
     "Part",
     "Ranges",
     "Repeated",
-    "has_end",
+    "has_anchor",
     "may_be_empty",
     "merged",
     "others",
+    "swap_characters",
     "written",
 ]
 
@@ -30,8 +32,6 @@ DIGIT: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 BLANK: Ranges = ((0x09, 0x0D), (0x20, 0x20))
 LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x85, 0x85), (0x2028, 0x2029))
-# Java does not look between the two characters of a line's end.
-PYTHON_END = r"(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])?\Z)"
 
 
 @dataclass(frozen=True)
@@ -89,40 +89,63 @@ def may_be_empty(part: Part) -> bool:
     return isinstance(part, Anchor)
 
 
-def has_end(part: Part) -> bool:
+def has_anchor(part: Part, kinds: str) -> bool:
+    """Whether one of these anchors is in it."""
     if isinstance(part, Group):
-        return any(has_end(each) for option in part.options for each in option)
-    return has_end(part.part) if isinstance(part, Repeated) else part == Anchor("$")
+        return any(has_anchor(each, kinds) for option in part.options for each in option)
+    if isinstance(part, Repeated):
+        return has_anchor(part.part, kinds)
+    return isinstance(part, Anchor) and part.kind in kinds
 
 
-def written(part: Part, wanted: int | None, python: bool) -> str:
+def swap_characters(part: Part, swapped: Mapping[int, int]) -> Part:
+    """Return the part for texts in which characters stand for others: each key for its value, which is a key too."""
     if isinstance(part, Group):
-        inside = "|".join(
-            "".join(written(each, wanted, python) for each in option) for option in part.options
+        return Group(
+            tuple(tuple(swap_characters(each, swapped) for each in option) for option in part.options),
+            part.number,
         )
+    if isinstance(part, Repeated):
+        return replace(part, part=swap_characters(part.part, swapped))
+    if isinstance(part, Anchor):
+        return part
+    kept = part.ranges
+    for code in swapped:
+        pieces = (
+            (low, high)
+            for start, end in kept
+            for low, high in ((start, min(end, code - 1)), (max(start, code + 1), end))
+        )
+        kept = tuple((low, high) for low, high in pieces if low <= high)
+    meant = [(code, code) for code, own in swapped.items() if _holds(part.ranges, own)]
+    return One(merged([*kept, *meant]))
+
+
+def _holds(ranges: Ranges, code: int) -> bool:
+    return any(start <= code <= end for start, end in ranges)
+
+
+def written(part: Part, wanted: int | None, end: str) -> str:
+    """Return the text for RE2, with `end` for `$`."""
+    if isinstance(part, Group):
+        inside = "|".join("".join(written(each, wanted, end) for each in option) for option in part.options)
         if wanted == ALL and part.number:
             return f"({inside})"
         return f"(?P<found>{inside})" if wanted is not None and part.number == wanted else f"(?:{inside})"
     if isinstance(part, Repeated):
         most = "" if part.most is None else part.most
-        return f"{written(part.part, wanted, python)}{{{part.least},{most}}}{'?' * part.lazy}"
+        return f"{written(part.part, wanted, end)}{{{part.least},{most}}}{'?' * part.lazy}"
     if isinstance(part, Anchor):
-        if part.kind == "$" and python:
-            return PYTHON_END
-        return r"\A" if part.kind in "^A" else r"\Z" if python else r"\z"
+        return end if part.kind == "$" else r"\A" if part.kind in "^A" else r"\z"
     if len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
-        return _character(part.ranges[0][0], python)
+        return _character(part.ranges[0][0])
     inside = "".join(
-        _character(start, python)
-        if start == end
-        else f"{_character(start, python)}-{_character(end, python)}"
-        for start, end in part.ranges
+        _character(low) if low == high else f"{_character(low)}-{_character(high)}"
+        for low, high in part.ranges
     )
     # No character is left where the others are all that there are.
-    return f"[{inside}]" if inside else (r"(?!)" if python else r"[^\x{0}-\x{10FFFF}]")
+    return f"[{inside}]" if inside else r"[^\x{0}-\x{10FFFF}]"
 
 
-def _character(code: int, python: bool) -> str:
-    if code < 128 and chr(code).isalnum():
-        return chr(code)
-    return f"\\U{code:08x}" if python else f"\\x{{{code:X}}}"
+def _character(code: int) -> str:
+    return chr(code) if code < 128 and chr(code).isalnum() else f"\\x{{{code:X}}}"

@@ -1,4 +1,8 @@
-"""Regular expressions as Spark's Java reads them, as far as RE2 and Python can be made to give the same answers."""
+"""Regular expressions as Spark's Java reads them, as far as RE2 can be made to give the same answers.
+
+RE2 takes time in proportion to the text, whatever the pattern; an engine that tries one way after the other takes for
+ever with some.
+"""
 
 import re
 from dataclasses import dataclass
@@ -17,21 +21,20 @@ from aurora.algebra.expressions.pattern_parts import (
     Part,
     Ranges,
     Repeated,
-    has_end,
+    has_anchor,
     may_be_empty,
     merged,
     others,
+    swap_characters,
     written,
 )
 from aurora.errors import AuroraError
 
-__all__ = ["ALL", "LINE_END", "Pattern", "parse_pattern"]
+__all__ = ["ALL", "Pattern", "parse_pattern"]
 
 DEEPEST = 30
 MOST_TIMES = 1000
 
-# A text that ends so has two places that `$` holds at.
-LINE_END = r"[\n\r\x{85}\x{2028}\x{2029}]\z"
 CONTROLS = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
 CLASSES = {"d": DIGIT, "w": WORD, "s": BLANK}
 
@@ -44,7 +47,12 @@ class Pattern:
     @property
     def has_end(self) -> bool:
         """Whether `$` is in it, which holds before the last line's end too."""
-        return has_end(self.whole)
+        return has_anchor(self.whole, "$")
+
+    @property
+    def has_start(self) -> bool:
+        """Whether `^` or `\\A` is in it."""
+        return has_anchor(self.whole, "^A")
 
     @property
     def may_be_empty(self) -> bool:
@@ -70,10 +78,16 @@ class Pattern:
 
         The wanted group is called `found`; with ALL every group keeps its number.
         """
-        return written(self.whole, wanted, False)
+        return written(self.whole, wanted, r"\z")
 
-    def python(self, wanted: int | None = None) -> "re.Pattern[str]":
-        return re.compile(written(self.whole, wanted, True))
+    def re2_before(self, end: str, stand_in: str, wanted: int | None = None) -> str:
+        """Return the same for texts with a line's end at their end, in which `$` holds before that as well.
+
+        The texts come with LF for the character with which that end begins, and with the stand-in for each other LF:
+        RE2 knows a place that is before a LF.
+        """
+        swapped = {ord("\n"): ord(end), ord(stand_in): ord("\n")}
+        return written(swap_characters(self.whole, swapped), wanted, "(?m:$)")
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from aurora.algebra.expressions.kernels.columns import (
     repeated,
 )
 from aurora.algebra.expressions.kernels.logic import equal
-from aurora.algebra.expressions.kernels.text import constant, with_line_ends
+from aurora.algebra.expressions.kernels.text import by_pattern, constant
 from aurora.algebra.expressions.patterns import parse_pattern
 from aurora.algebra.expressions.tree import Call
 from aurora.algebra.tuples.lists import list_lengths, with_elements
@@ -115,31 +115,16 @@ def joined(node: Call) -> Kernel:
 
 
 def split(node: Call) -> Kernel:
-    text, limit, kind = constant(node, 1), constant(node, 2), node.type
+    text, limit = constant(node, 1), constant(node, 2)
     pattern = parse_pattern(text)
     most = limit - 1 if limit > 0 else None
     if limit == 1:
         return lambda value, *_: with_whole(value)
     if re.fullmatch(r"[^\\^$.|?*+(){}\[\]]+", text):
         return lambda value, *_: pc.split_pattern(value, text, max_splits=most)
-    fast, slow = pattern.re2(), pattern.python()
-
-    def by_python(words: list[str | None]) -> pa.Array:
-        return pa.array([None if word is None else cut(slow, word, most) for word in words], kind)
-
-    return with_line_ends(
-        pattern, lambda value: pc.split_pattern_regex(value, fast, max_splits=most), by_python
+    return by_pattern(
+        pattern, lambda value, written, _: pc.split_pattern_regex(value, written, max_splits=most)
     )
-
-
-def cut(pattern: "re.Pattern[str]", word: str, most: int | None) -> list[str]:
-    parts, start = [], 0
-    for count, match in enumerate(pattern.finditer(word)):
-        if count == most:
-            break
-        parts.append(word[start : match.start()])
-        start = match.end()
-    return [*parts, word[start:]]
 
 
 def with_whole(value: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DOUBLE, STRING, is_deci
 __all__ = ["from_decimal", "rescaled", "round_to", "to_decimal", "whole"]
 
 WORKING = Context(prec=100, rounding=ROUND_HALF_UP)
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?", re.ASCII)
 # So many digits are exact in a double, and so is their quotient by a power of ten.
 EXACT = 15
 

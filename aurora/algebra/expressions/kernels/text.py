@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, always
-from aurora.algebra.expressions.patterns import ALL, LINE_END, Pattern, parse_pattern
+from aurora.algebra.expressions.kernels.line_ends import LINE_END, PLAIN, Encoding, find_encodings
+from aurora.algebra.expressions.patterns import ALL, Pattern, parse_pattern
 from aurora.algebra.expressions.tree import Call, Constant
 from aurora.algebra.tuples.types import BOOLEAN, STRING
 
@@ -98,66 +99,53 @@ def like(node: Call) -> Kernel:
 
 
 def rlike(node: Call) -> Kernel:
-    pattern = parse_pattern(constant(node, 1))
-    fast, find = pattern.re2(), pattern.python().search
-    return with_line_ends(
-        pattern,
-        lambda value: pc.match_substring_regex(value, fast),
-        lambda words: pa.array([None if word is None else find(word) is not None for word in words], BOOLEAN),
+    return by_pattern(
+        parse_pattern(constant(node, 1)), lambda value, pattern, _: pc.match_substring_regex(value, pattern)
     )
 
 
 def regexp_extract(node: Call) -> Kernel:
     """The group of the first match, the empty string without one."""
-    pattern, group = parse_pattern(constant(node, 1)), constant(node, 2)
-    fast, find = pattern.re2(group), pattern.python(group).search
 
-    def extract(value: Value) -> pa.Array:
-        found = pc.fill_null(pc.struct_field(pc.extract_regex(value, pattern=fast), "found"), "")
+    def extract(value: Value, pattern: str, _: Encoding) -> pa.Array:
+        found = pc.fill_null(pc.struct_field(pc.extract_regex(value, pattern=pattern), "found"), "")
         return pc.if_else(pc.is_null(value), pa.scalar(None, STRING), found) if value.null_count else found
 
-    def slowly(words: list[str | None]) -> pa.Array:
-        matches = [None if word is None else find(word) for word in words]
-        found = [(match["found"] or "") if match else "" for match in matches]
-        return pa.array([None if w is None else f for w, f in zip(words, found, strict=True)], STRING)
-
-    return with_line_ends(pattern, extract, slowly)
+    return by_pattern(parse_pattern(constant(node, 1)), extract, constant(node, 2))
 
 
 def regexp_replace(node: Call) -> Kernel:
     pattern = parse_pattern(constant(node, 1))
     parts = pattern.replacement(constant(node, 2))
-    fast, slow = pattern.re2(ALL), pattern.python(ALL)
-    by = "".join(f"\\{part}" if isinstance(part, int) else part.replace("\\", r"\\") for part in parts)
 
-    def replaced(match: re.Match[str]) -> str:
-        return "".join((match[part] or "") if isinstance(part, int) else part for part in parts)
+    def replaced(value: Value, pattern: str, encoding: Encoding) -> pa.Array:
+        by = "".join(
+            f"\\{part}" if isinstance(part, int) else encoding.encode_plain(part).replace("\\", r"\\")
+            for part in parts
+        )
+        return pc.replace_substring_regex(value, pattern=pattern, replacement=by)
 
-    return with_line_ends(
-        pattern,
-        lambda value: pc.replace_substring_regex(value, pattern=fast, replacement=by),
-        lambda words: pa.array(
-            [None if word is None else slow.sub(replaced, word) for word in words], STRING
-        ),
-    )
+    return by_pattern(pattern, replaced, ALL)
 
 
-def with_line_ends(
-    pattern: Pattern, fast: Callable[[Value], pa.Array], slow: Callable[[list[str | None]], pa.Array]
+def by_pattern(
+    pattern: Pattern, run: Callable[[Value, str, Encoding], pa.Array], wanted: int | None = None
 ) -> Kernel:
-    """Arrow's engine, but Python's for the texts that have a line's end at their end, if `$` looks at it."""
-    if not pattern.has_end:
-        return lambda value, *_: fast(value)
+    """Run RE2 on texts; those that end with a line's end are encoded for it, if the pattern has `$`."""
+    plain = pattern.re2(wanted)
 
     def kernel(value: Value, *_: Value) -> pa.Array:
-        ended = pc.fill_null(pc.match_substring_regex(value, LINE_END), False)
-        result = fast(value)
-        if not ended.true_count:
-            return result
-        others = slow(value.filter(ended).to_pylist())
-        place = np.arange(len(result))
-        place[ended.to_numpy(zero_copy_only=False)] = len(result) + np.arange(len(others))
-        return pa.concat_arrays([result, others]).take(pa.array(place))
+        ended = pc.fill_null(pc.match_substring_regex(value, LINE_END), False) if pattern.has_end else None
+        if ended is None or not ended.true_count:
+            return run(value, plain, PLAIN)
+        results = [run(value, plain, PLAIN)]
+        place = np.arange(len(value))
+        for encoding, rows in find_encodings(value, ended):
+            texts = encoding.encode(value.take(pa.array(rows)))
+            result = run(texts, pattern.re2_before(encoding.end, encoding.stand_in, wanted), encoding)
+            place[rows] = sum(map(len, results)) + np.arange(len(rows))
+            results.append(encoding.decode(result))
+        return pa.concat_arrays(results).take(pa.array(place))
 
     return kernel
 
