@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.history.peek import meet
 from aurora.history.query import parse_query
+from aurora.history.requests import check_request
 
 if TYPE_CHECKING:
     from aurora.history.running import Running
@@ -14,14 +15,14 @@ __all__ = ["answers"]
 
 
 def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
-    """By the name of the command; each takes the request and gives plain data."""
+    """By the name of the command; each takes the request, which it checks, and gives plain data."""
 
     def paused(_: dict[str, Any]) -> Any:
         running.pause()
         return {"batch": running.statistics().batches}
 
     def resumed(request: dict[str, Any]) -> Any:
-        if request.get("query") is not None:
+        if request["query"] is not None:
             running.resume_query(request["query"])
         else:
             running.resume()
@@ -38,7 +39,7 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
     def attached(request: dict[str, Any]) -> Any:
         query = parse_query(request["text"], request["path"], running.schemas, request["path"])
         name = running.attach(
-            query, request["sinks"], request["name"], request["since"], request.get("allow_hosts", ())
+            query, request["sinks"], request["name"], request["since"], request["allow_hosts"] or ()
         )
         return {"name": name}
 
@@ -55,7 +56,7 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
         header = "" if request["format"] == "json" else csv_header(rows.schema).decode()
         return {"rows": encode(rows).decode(), "number": number, "header": header}
 
-    return {
+    commands: dict[str, Callable[[dict[str, Any]], Any]] = {
         "status": lambda _: running.status(),
         "pause": paused,
         "resume": resumed,
@@ -65,3 +66,11 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
         "detach": detached,
         "look": looked,
     }
+    return {name: _checked(name, answer) for name, answer in commands.items()}
+
+
+def _checked(command: str, answer: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    def answer_checked(request: dict[str, Any]) -> Any:
+        return answer(check_request(command, request))
+
+    return answer_checked

@@ -103,7 +103,13 @@ class Home:
         self.check_ours()
         check_outside("the home", str(self.folder))
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            owner = self.folder.stat().st_uid
+            if owner != os.geteuid():
+                # Also as root: he could change what this run trusts.
+                raise AuroraError(
+                    f"home {self.folder} belongs to another user, number {owner}; name another one"
+                )
             self.folder.chmod(0o700)
         except OSError as fault:
             raise cannot_write(self.folder, fault) from None

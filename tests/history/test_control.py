@@ -3,20 +3,25 @@
 import json
 import os
 import socket
-import struct
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from aurora import AuroraError
 from aurora.history import control
-from aurora.history.control import ControlServer, ask, is_running
+from aurora.history.answers import answers
+from aurora.history.control import ControlServer, Limits, ask, is_running
 from aurora.history.home import Home
+from aurora.history.requests import REQUESTS, check_request
+from tests.engine.strangers import NUMBER, as_a_stranger, open_folder, start_a_stranger
+from tests.history.attached import wait_until
+
+__all__ = ["open_folder"]
 
 
 @contextmanager
@@ -106,35 +111,193 @@ def test_a_network_that_is_starting_is_told_as_such(tmp_path: Path) -> None:
         ask(home, "pause")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who calls")
-@pytest.mark.parametrize(("caller", "answered"), [(1000, True), (0, True), (1001, False)])
-def test_another_user_is_turned_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caller: int, answered: bool
+ASK = """
+import socket, sys
+own = socket.socket(socket.AF_UNIX)
+own.connect(sys.argv[1])
+print(own.makefile().readline())
+"""
+# Gives its own answer to whoever asks.
+SERVE = """
+import os, socket, sys
+own = socket.socket(socket.AF_UNIX)
+own.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+own.listen()
+print("there", flush=True)
+while True:
+    try:
+        own.accept()[0].sendall(b'{"answer": {"is": "false"}}\\n')
+    except ConnectionError:
+        pass
+"""
+only_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who calls")
+
+
+@only_linux
+def test_another_user_is_turned_away_before_he_has_asked(open_folder: Path) -> None:
+    called = list[object]()
+    with serving(open_folder / "home", status=called.append) as home:
+        home.folder.chmod(0o755)
+        home.socket.chmod(0o777)
+        told = json.loads(as_a_stranger(ASK, home.socket))
+    assert told == {"error": "this network belongs to another user"} and called == []
+
+
+@only_linux
+@pytest.mark.parametrize("asks", ["root", "somebody"])
+def test_a_socket_of_another_user_is_not_asked(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, asks: str
 ) -> None:
-    """The owner and root are answered; for another user no command is called."""
-    called = []
-    monkeypatch.setattr(control.os, "getuid", lambda: 1000)
-    monkeypatch.setattr(
-        socket.socket, "getsockopt", lambda *_: struct.pack("3i", os.getpid(), caller, caller), raising=False
-    )
-    with serving(tmp_path, status=lambda _: called.append(caller) or "well") as home:
-        if answered:
-            assert ask(home, "status") == "well"
-        else:
-            with pytest.raises(AuroraError, match=r"^this network belongs to another user$"):
-                ask(home, "status")
-    assert called == [caller] * answered
+    home = Home.of(open_folder / "home")
+    home.checkpoint.mkdir(parents=True)
+    home.folder.chmod(0o777)
+    with start_a_stranger(SERVE, home.socket) as stranger:
+        assert stranger.stdout is not None and stranger.stdout.readline() == "there\n"
+        if asks == "somebody":
+            os.chown(home.folder, NUMBER, NUMBER)
+            monkeypatch.setattr(control.os, "getuid", lambda: 1000)
+        assert not is_running(home)
+        with pytest.raises(
+            AuroraError, match=f"home belongs to another user, number {NUMBER}: it is not asked"
+        ):
+            ask(home, "status")
+        if asks == "somebody":
+            monkeypatch.undo()
+            assert ask(home, "status") == {"is": "false"}, "root may ask everybody"
+        stranger.terminate()
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who calls")
-def test_the_system_tells_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real credentials of a socket: nobody but its user, and root, is the owner."""
+@only_linux
+def test_the_system_tells_who_calls() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
-        assert control._is_owner(ours)
-        another = os.getuid() + 1
-        monkeypatch.setattr(control.os, "getuid", lambda: another)
-        assert control._is_owner(ours) == (os.geteuid() == 0)
+        assert control._find_user(ours) == os.getuid()
+
+
+@only_linux
+def test_the_socket_is_closed_from_the_moment_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)
+    before = os.umask(0)
+    try:
+        with serving(tmp_path, status=lambda _: "well") as home:
+            assert home.socket.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def limited(folder: Path, **limits: Any) -> Iterator[Home]:
+    home = Home.of(folder)
+    home.checkpoint.mkdir()
+    server = ControlServer(home, {"status": lambda _: "well"}, Limits(**limits))
+    try:
+        yield home
+    finally:
+        server.close()
+        server.settle()
+
+
+def told_by(connection: socket.socket) -> str:
+    try:
+        return str(json.loads(connection.makefile().readline())["error"])
+    except ConnectionResetError:
+        return "hung up"
+
+
+def test_a_request_has_a_largest_size(tmp_path: Path) -> None:
+    with limited(tmp_path, bytes=1000) as home, socket.socket(socket.AF_UNIX) as own:
+        own.connect(str(home.socket))
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(100):
+                own.sendall(b" " * 1000)
+        assert told_by(own) in ("a request may have 1,000 bytes at most", "hung up")
+        assert ask(home, "status") == "well"
+        with pytest.raises(
+            AuroraError, match=r"status: the request has 9,000,\d+ bytes, and may have 8,388,608$"
+        ):
+            ask(home, "status", text="x" * 9_000_000)
+
+
+def test_a_request_must_come_in_time(tmp_path: Path) -> None:
+    with limited(tmp_path, ask_seconds=0.01) as home, socket.socket(socket.AF_UNIX) as own:
+        own.connect(str(home.socket))
+        assert told_by(own) == "a request must come within 0.01 s"
+
+
+def test_so_many_are_answered_at_once(tmp_path: Path) -> None:
+    """Who comes when there is no place is told so, and a place is free again when its holder goes."""
+    with limited(tmp_path, connections=2) as home:
+        first, second, third = (socket.socket(socket.AF_UNIX) for _ in range(3))
+        with first, second:
+            first.connect(str(home.socket))
+            second.connect(str(home.socket))
+            with third:
+                third.connect(str(home.socket))
+                assert told_by(third) == control.BUSY
+        wait_until(lambda: is_answered(home))
+
+
+def is_answered(home: Home) -> bool:
+    try:
+        return bool(ask(home, "status") == "well")
+    except AuroraError:
+        return False
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_is_refused(tmp_path: Path, number: str) -> None:
+    with serving(tmp_path, step=lambda request: request) as home, socket.socket(socket.AF_UNIX) as own:
+        own.connect(str(home.socket))
+        own.sendall(b'{"command": "step", "batches": %s}\n' % number.encode())
+        assert f"{number} is no number here" in told_by(own)
+
+
+@pytest.mark.parametrize(
+    ("command", "request_", "told"),
+    [
+        ("step", {}, "step: batches is missing; give a whole number from 1 to 1,000,000,000"),
+        ("step", {"batches": 1e308}, "step: batches must be a whole number .* found 1e\\+308"),
+        ("step", {"batches": True}, "step: batches must be a whole number .* found True"),
+        ("step", {"batches": 0}, "step: batches must be a whole number .* found 0"),
+        ("step", {"batches": "3"}, "step: batches must be a whole number .* found '3'"),
+        ("step", {"batches": 10**4000}, "step: batches must be a whole number .* found 1000"),
+        ("pause", {"now": 1}, "pause: a request has no 'now'; the fields of this one are: none"),
+        ("look", {"stream": "a", "after": "x", "format": "csv"}, "look: after must be a whole number from 0"),
+        (
+            "look",
+            {"stream": "a", "after": 0, "format": "xml"},
+            "look: format must be csv or json; found 'xml'",
+        ),
+        (
+            "look",
+            {"stream": ["a"], "after": 0, "format": "csv"},
+            "look: stream must be a text of at most 10,000",
+        ),
+        ("detach", {"name": "a\0b"}, "detach: name must be a text"),
+        ("detach", {"name": "a" * 10_001}, "detach: name must be a text"),
+        ("attach", {"text": "", "sinks": {"a": 1}}, "attach: sinks must be texts by names"),
+        ("attach", {"text": "", "sinks": {}, "since": 1.5}, "attach: since must be a text"),
+        (
+            "attach",
+            {"text": "", "sinks": {}, "allow_hosts": "h"},
+            "attach: allow_hosts must be a list of texts",
+        ),
+    ],
+)
+def test_requests_have_fields_of_some_kinds(command: str, request_: dict[str, Any], told: str) -> None:
+    running: Any = None
+    with pytest.raises(AuroraError, match=told):
+        answers(running)[command](request_)
+
+
+def test_what_a_request_need_not_say_is_null() -> None:
+    assert check_request("resume", {}) == {"query": None}
+    asked = {"stream": "a", "after": 3, "format": "json"}
+    assert check_request("look", asked) == {**asked, "where": None}
+    assert answers(cast(Any, None)).keys() == REQUESTS.keys()
 
 
 def test_an_answer_under_way_leaves_before_the_end(tmp_path: Path) -> None:

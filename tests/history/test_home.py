@@ -8,7 +8,10 @@ import pytest
 
 from aurora import AuroraError, Settings, start
 from aurora.history.home import Home, QueryNote, check_name
+from tests.engine.strangers import NUMBER, as_a_stranger, open_folder
 from tests.engine.without_spark import base, files
+
+__all__ = ["open_folder"]
 
 NOTE = QueryNote("near", "network: near", {"out": "csv:/x.csv"}, {"p": {"point": "recent", "first": 3}}, "1h")
 
@@ -135,3 +138,13 @@ def test_names_of_queries(tmp_path: Path, name: str) -> None:
     assert list(home.notes()) == [note]
     home.remove_query(name)
     assert os.listdir(tmp_path / "queries") == []
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_home_of_another_user_is_not_taken(open_folder: Path, empty: bool) -> None:
+    """Also by root, for its owner could change what the run trusts."""
+    make = "import os, sys; os.makedirs(sys.argv[1], 0o700)"
+    as_a_stranger(make, open_folder / "home" / ("" if empty else "checkpoint"))
+    with pytest.raises(AuroraError, match=f"home belongs to another user, number {NUMBER}; name another one"):
+        Home.of(open_folder / "home").open()
+    assert (open_folder / "home").stat().st_uid == NUMBER
