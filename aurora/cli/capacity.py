@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aurora.cli.bindings import read_bindings
+from aurora.cli.bindings import Parameters, read_bindings, read_parameters
 from aurora.cli.interrupts import stoppable
 from aurora.cli.networks import NetworkFile
 from aurora.cli.telling import tell, warn
@@ -55,6 +55,7 @@ def capacity(
             help="The share of the cores to use in steady state; the rest is for bursts and queries."
         ),
     ] = 0.8,
+    parameters: Parameters = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
     """Predict how many cores a network needs at given rates, and the largest rate that fits.
@@ -74,7 +75,7 @@ def capacity(
     from aurora.history.home import Home
     from aurora.network.text import read_network
 
-    read = read_network(network).checked()
+    read = read_network(network, parameters=read_parameters(parameters)).checked()
     if not 0 < headroom <= 1:
         raise AuroraError(f"--headroom {headroom:g}: write a share above 0 and up to 1, for example 0.8")
     rates = {name: _number(name, text) for name, text in read_bindings(rate or [], "rate").items()}

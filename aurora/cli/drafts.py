@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aurora.characters import printable
-from aurora.cli.bindings import read_bindings
+from aurora.cli.bindings import Parameters, read_bindings, read_parameters
 from aurora.cli.networks import AllowedHosts
 from aurora.cli.telling import print_data, tell, warn
 from aurora.errors import AuroraError
@@ -89,6 +89,7 @@ def show(
         int, typer.Option(help="For a network: how many rows of each input to take.", min=1)
     ] = 1000,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    parameters: Parameters = None,
     allow_host: AllowedHosts = None,
 ) -> None:
     """Show the first rows of a file, or of any stream of a network on a sample.
@@ -115,13 +116,14 @@ def show(
         raise AuroraError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     with TemporaryDirectory(prefix="aurora-show-") as folder:
         if not _is_network(what):
-            if stream is not None or source:
-                raise AuroraError(f"{what} is a file: a stream and --source go with a network")
+            if stream is not None or source or parameters:
+                raise AuroraError(f"{what} is a file: a stream, --source and --set go with a network")
             found = look_at(keep_beginning("file", what, rows, Path(folder)), rows, "show")
             _print(found.rows, rows, format)
             _tell_rejects(found)
             return
-        network = read_network(Path(what)).checked()
+        values = read_parameters(parameters)
+        network = read_network(Path(what), parameters=values).checked()
         given = read_bindings(source or [], "source")
         bound = {name: keep_beginning(name, address, sample, Path(folder)) for name, address in given.items()}
         streams = [stream] if stream is not None else list(network.outputs)
@@ -130,7 +132,9 @@ def show(
             if len(streams) > 1:
                 typer.echo(("\n" if number else "") + f"{name}:")
             # Read again for each stream, because showing it adds an output to the network.
-            looks.append(first_rows(read_network(Path(what)), name, bound, sample, allow_host or []))
+            looks.append(
+                first_rows(read_network(Path(what), parameters=values), name, bound, sample, allow_host or [])
+            )
             _print(looks[-1].rows, rows, format)
     _tell_missing(looks)
 

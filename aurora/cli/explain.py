@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aurora.characters import printable
+from aurora.cli.bindings import Parameters
 from aurora.cli.networks import AllowedFiles, look_into
 from aurora.errors import AuroraError
 
@@ -31,6 +32,7 @@ def explain(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the QoS graphs of the outputs into this .png or .svg instead.")
     ] = None,
+    parameters: Parameters = None,
     allow_file: AllowedFiles = None,
 ) -> None:
     """Show a network, the stages into which its boxes are fused, and Spark's plan.
@@ -45,7 +47,7 @@ def explain(
       aurora explain --home border-home
       aurora explain border.yaml --plot graphs.png
     """
-    read = None if network is None else look_into(network, allow_file)
+    read = None if network is None else look_into(network, allow_file, parameters)
     if plot is not None:
         from aurora.cli.qos_plot import plot_graphs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aurora.cli.bindings import read_bindings
+from aurora.cli.bindings import Parameters, read_bindings, read_parameters
 from aurora.cli.networks import AllowedHosts
 from aurora.cli.telling import print_data, tell, warn
 from aurora.errors import AuroraError
@@ -150,6 +150,7 @@ def attach(
             "tuples, or units of the field by which the point keeps."
         ),
     ] = None,
+    parameters: Parameters = None,
     allow_host: AllowedHosts = None,
 ) -> None:
     """Attach a query to a running network: the history of its points first, then live tuples, without a gap.
@@ -172,7 +173,8 @@ def attach(
     answer = _ask(
         home,
         "attach",
-        text=_text(query),
+        text=_text(query, parameters),
+        parameters=read_parameters(parameters),
         path=str(query.absolute()),
         sinks=sinks,
         name=name,
@@ -182,11 +184,13 @@ def attach(
     tell(f"attached {answer['name']}; aurora detach {home} {answer['name']} ends it", "attached", **answer)
 
 
-def _text(query: Path) -> str:
+def _text(query: Path, parameters: list[str] | None) -> str:
     """The text of a query; a function that makes one is called here."""
     from aurora.network.text import is_function, read_network, read_text, to_text
 
-    return to_text(read_network(query)) if is_function(query) else read_text(query, "query")
+    if is_function(query):
+        return to_text(read_network(query, parameters=read_parameters(parameters)))
+    return read_text(query, "query")
 
 
 def detach(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aurora.characters import printable
-from aurora.cli.bindings import read_bindings
+from aurora.cli.bindings import Parameters, read_bindings, read_parameters
 from aurora.cli.interrupts import close_output, stoppable
 from aurora.cli.telling import tell, warn
 from aurora.engine.settings import Settings
@@ -54,14 +54,15 @@ def tell_wants(path: Path) -> "Callable[[Wants], None]":
     return told
 
 
-def look_into(network: Path, allow_file: list[Path] | None) -> "Network":
+def look_into(network: Path, allow_file: list[Path] | None, parameters: list[str] | None) -> "Network":
     """Read a network to look at it: opened are its modules, and stored sets beside it or where it is allowed."""
     from aurora.network.text import read_network
 
-    return read_network(network, files=allow_file or [], tell=tell_wants(network)).checked()
+    given = read_parameters(parameters)
+    return read_network(network, parameters=given, files=allow_file or [], tell=tell_wants(network)).checked()
 
 
-def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
+def check(network: NetworkFile, parameters: Parameters = None, allow_file: AllowedFiles = None) -> None:
     """Check a network: its schemas, its ports, and that it has no loops. Print its boxes.
 
     The modules of its own functions are imported. Files of stored sets that give no schema are opened, below the folder
@@ -71,6 +72,7 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
     Examples:
       aurora check border.yaml
       aurora check border.yaml --allow-file /data/rates.parquet
+      aurora check border.yaml --set least=40
       aurora check mymodule:make_network
     """
     from aurora.adapt.obstacles import find_doubts
@@ -78,7 +80,7 @@ def check(network: NetworkFile, allow_file: AllowedFiles = None) -> None:
     from aurora.engine.plan.explain import describe_network
     from aurora.network.asof_races import find_races
 
-    checked = look_into(network, allow_file)
+    checked = look_into(network, allow_file, parameters)
     typer.echo(printable(describe_network(checked)))
     for race in find_races(checked):
         warn(race.describe(known=False))
@@ -156,6 +158,7 @@ def run_network(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over instead of continuing an unfinished run.")
     ] = False,
+    parameters: Parameters = None,
     allow_host: AllowedHosts = None,
     spark_log: Annotated[
         Path | None, typer.Option(help="Where Spark's log goes [kept only if a run fails].")
@@ -198,7 +201,7 @@ def run_network(
     from aurora.history.running import start
     from aurora.network.text import read_network
 
-    read = read_network(network, tell=tell_wants(network)).checked()
+    read = read_network(network, parameters=read_parameters(parameters), tell=tell_wants(network)).checked()
     settings = Settings(
         master,
         batch,

@@ -8,6 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from aurora.characters import printable
+from aurora.network.parameters import shown_value
 
 __all__ = ["show_status"]
 
@@ -19,6 +20,9 @@ def show_status(found: dict[str, Any]) -> Group:
     batches = found.get("batch", 0)
     made = f"{batches:,} {'batch' if batches == 1 else 'batches'}"
     parts: list[Any] = [_text(f"{found['state']}, {made}{rejected}")]
+    if found.get("parameters"):
+        told = ", ".join(f"{name} {shown_value(value)}" for name, value in found["parameters"].items())
+        parts.append(_text(f"parameters: {told}"))
     for title, rows, columns in (
         ("input", found.get("inputs", {}), {"rows/s": "rate", "waiting": "waiting"}),
         (

@@ -38,6 +38,7 @@ from aurora.engine.sources.source import Source, source_identity
 from aurora.engine.spark.leftovers import has_batches, settle_spark
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
+from aurora.network.parameters import shown_value
 
 __all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
 
@@ -172,6 +173,8 @@ class Checkpoint:
         if not (self.folder / OWNER).exists():
             return
         found = read_json(self.folder / OWNER)
+        if isinstance(found, dict):
+            self._check_parameters(found.get("parameter", {}), owner.get("parameter", {}))
         if not isinstance(found, dict) or found.get("network") != owner["network"]:
             raise AuroraError(
                 f"{self.folder} is the checkpoint of another network or run; "
@@ -191,6 +194,16 @@ class Checkpoint:
                         f"{_difference(what, was.get(name), now.get(name))}: "
                         f"give the same {what} again, or start over with --fresh"
                     )
+
+    def _check_parameters(self, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Raise a fault that names the first parameter with another value than the run began with."""
+        for name in [*was, *now]:
+            if name in was and name in now and was[name] != now[name]:
+                before, after = shown_value(was[name]), shown_value(now[name])
+                raise AuroraError(
+                    f"{self.folder} holds a run in which parameter {name} is {before}, not {after}: give --set "
+                    f"{name}={before}, or start over with --fresh"
+                )
 
     def buckets(self, number: int) -> int:
         """State lies in buckets: a run that goes on keeps the number that it began with, a new one has this number."""
@@ -321,9 +334,11 @@ def identity(
     tables: Mapping[str, Table],
     sources: Mapping[str, Source],
     sinks: Mapping[str, Sink],
+    parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What must not change between a run and its continuation."""
     return {
+        **({"parameter": dict(parameters)} if parameters else {}),
         "layout": LAYOUT,
         "network": _mark(plan.fingerprint().encode()),
         "table": {name: _table_mark(table) for name, table in tables.items()},

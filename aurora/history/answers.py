@@ -7,6 +7,7 @@ from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.history.peek import meet
 from aurora.history.query import parse_query
 from aurora.history.requests import check_request
+from aurora.network.parameters import Written
 
 if TYPE_CHECKING:
     from aurora.history.running import Running
@@ -37,7 +38,13 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
         return {"batch": result.totals.batch + 1, "rows": dict(result.totals.rows), "ended": result.ended}
 
     def attached(request: dict[str, Any]) -> Any:
-        query = parse_query(request["text"], request["path"], running.schemas, request["path"])
+        query = parse_query(
+            request["text"],
+            request["path"],
+            running.schemas,
+            request["path"],
+            {name: Written(value) for name, value in (request["parameters"] or {}).items()},
+        )
         name = running.attach(
             query, request["sinks"], request["name"], request["since"], request["allow_hosts"] or ()
         )

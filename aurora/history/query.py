@@ -224,13 +224,19 @@ def read_query(note: QueryNote, points: Mapping[str, Schema]) -> Network:
     return parse_query(note.text, note.path, points, f"query {note.name}")
 
 
-def parse_query(text: str, path: str | None, points: Mapping[str, Schema], source: str) -> Network:
+def parse_query(
+    text: str,
+    path: str | None,
+    points: Mapping[str, Schema],
+    source: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> Network:
     """The network of a query; the user's functions lie beside its file, and are taken as they are there now."""
     folder = None if path is None else os.path.dirname(os.path.abspath(path))
     if folder is not None:
         forget_modules(folder)
     with modules_beside(folder):
-        network = from_text(text, source, points)
+        network = from_text(text, source, points, parameters)
     network.path = path
     return network
 

@@ -107,6 +107,7 @@ REQUESTS: Mapping[str, Mapping[str, Field]] = {
         "name": _may(Words()),
         "since": _may(Words(), Whole(0)),
         "allow_hosts": _may(Row()),
+        "parameters": _may(Table()),
     },
     "detach": {"name": _must(Words())},
     "look": {

@@ -369,8 +369,10 @@ class Running:
             if name in self._sinks or name in self._points.schemas
         }
         queries = {name: asdict(query) for name, query in self.queries().items()}
+        parameters = dict(self._network.parameters)
         seen = self.statistics()
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
+        told |= {"parameters": parameters} if parameters else {}
         told = add_figures(told, self.figures(), self.troubles)
         told = add_sums(told, self._main.totals, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)

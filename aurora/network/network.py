@@ -116,6 +116,8 @@ class Network:
         # Views among them: those that have the name of an output.
         self.points: dict[str, Point] = {}
         self._prefix = ""
+        # The values of the parameters of its file, which are in their places already.
+        self.parameters: dict[str, bool | int | float | str] = {}
         # The file that it was read from, if any: no run may write there.
         self.path: str | None = None
 
@@ -528,7 +530,9 @@ class Network:
         return isinstance(other, Network) and self._parts() == other._parts()
 
     def _parts(self) -> tuple[object, ...]:
-        return self.name, self.latency_from, self.inputs, self.boxes, self.outputs, self.points
+        return (
+            self.name, self.latency_from, self.parameters, self.inputs, self.boxes, self.outputs, self.points,
+        )  # fmt: skip
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -7,7 +7,7 @@ import yaml
 
 from aurora.errors import AuroraError
 
-__all__ = ["LONGEST", "dump_yaml", "load_yaml"]
+__all__ = ["LONGEST", "dump_yaml", "load_yaml", "read_scalar"]
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -40,6 +40,17 @@ def load_yaml(text: str, source: str) -> Any:
         mark = getattr(fault, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         raise AuroraError(f"{source}{place}: not valid YAML: {getattr(fault, 'problem', fault)}") from None
+
+
+def read_scalar(text: str) -> Any:
+    """Return a number, a truth value or null where YAML would see one in a word without quotes; else the text."""
+    loader = _Reader("")
+    try:
+        tag: str = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        found = loader.construct_object(yaml.ScalarNode(tag, text)) if "merge" not in tag else text
+    finally:
+        loader.dispose()
+    return found
 
 
 def dump_yaml(content: Any) -> str:
@@ -100,7 +111,9 @@ class _Reader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _fault("a name is one word", key.start_mark)
+                braces = isinstance(key, yaml.MappingNode)
+                hint = '; a parameter is written in quotes: "{{rate}}"' if braces else ""
+                raise _fault(f"a name is one word{hint}", key.start_mark)
             if key.value in seen:
                 raise _fault(f"'{key.value}' appears twice", key.start_mark)
             seen.add(key.value)

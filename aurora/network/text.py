@@ -26,6 +26,7 @@ from aurora.network.ends import (
 from aurora.network.kernels import import_function, place_of
 from aurora.network.modules import modules_beside
 from aurora.network.network import Network, check_dots
+from aurora.network.parameters import fill_parameters
 from aurora.network.plain_yaml import LONGEST as LONGEST_FILE
 from aurora.network.plain_yaml import dump_yaml, load_yaml
 from aurora.network.qos import CAUSE, read_latency_from
@@ -43,7 +44,7 @@ __all__ = [
     "write_network",
 ]
 
-KEYS = ("network", "inputs", "boxes", "points", "outputs", "latency_from")
+KEYS = ("network", "inputs", "boxes", "points", "outputs", "latency_from", "parameters")
 PARTS = "network, inputs, boxes, points and outputs"
 # A fault that shows what it found is cut here.
 LONGEST = 600
@@ -53,16 +54,22 @@ def read_network(
     path: str | Path,
     points: Mapping[str, Schema] | None = None,
     *,
+    parameters: Mapping[str, Any] | None = None,
     files: Sequence[str | Path] | None = None,
     tell: Callable[[Wants], None] | None = None,
 ) -> Network:
     """The network in a file, or the one that the function `module:name` makes.
 
     Modules of your own functions may lie beside the file. `points` are those of the running network to which this one
-    will be attached, if any. A stored set without a schema is opened for its fields; with `files`, only below the
-    folder of the network and these. `tell` hears what the file asks for before anything is imported or opened.
+    will be attached, if any; `parameters` are values for those that the file declares. A stored set without a schema is
+    opened for its fields; with `files`, only below the folder of the network and these. `tell` hears what the file asks
+    for before anything is imported or opened.
     """
     if is_function(path):
+        if parameters:
+            raise AuroraError(
+                f"{path} is a function: parameters are for network files; give {next(iter(parameters))} a value there"
+            )
         network = _called(str(path))
         if points is not None:
             check_points(network, points)
@@ -71,7 +78,7 @@ def read_network(
     folder = Path(path).resolve().parent
     opening = None if files is None else files_below(folder, files)
     with modules_beside(folder):
-        network = _read(text, str(path), points, opening, tell)
+        network = _read(text, str(path), points, parameters, opening, tell)
     network.path = os.path.abspath(path)
     return network
 
@@ -96,9 +103,13 @@ def read_text(path: str | Path, what: str = "network") -> str:
         raise AuroraError(f"cannot read {what} {path}: {reason}") from None
 
 
-def read_wants(path: str | Path) -> Wants:
-    """Return what a network file asks for, without importing or opening anything besides the file."""
-    return find_wants(load_yaml(read_text(path), str(path)), Path(path).resolve().parent)
+def read_wants(path: str | Path, parameters: Mapping[str, Any] | None = None) -> Wants:
+    """Return what a network file asks for, without importing or opening anything besides the file.
+
+    `parameters` are values in the place of their defaults.
+    """
+    content, _ = fill_parameters(load_yaml(read_text(path), str(path)), parameters or {}, str(path))
+    return find_wants(content, Path(path).resolve().parent)
 
 
 def _called(place: str) -> Network:
@@ -119,26 +130,35 @@ def _called(place: str) -> Network:
     return network
 
 
-def from_text(text: str, source: str = "network", points: Mapping[str, Schema] | None = None) -> Network:
+def from_text(
+    text: str,
+    source: str = "network",
+    points: Mapping[str, Schema] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Network:
     """The network that a text describes; an error is one line, whatever the text contains.
 
-    `points` are those of the running network to which this one will be attached, if any.
+    `points` are those of the running network to which this one will be attached, if any; `parameters` are values for
+    those that the text declares.
     """
-    return _read(text, source, points, None, None)
+    return _read(text, source, points, parameters, None, None)
 
 
 def _read(
     text: str,
     source: str,
     points: Mapping[str, Schema] | None,
+    parameters: Mapping[str, Any] | None,
     opening: Opening | None,
     tell: Callable[[Wants], None] | None,
 ) -> Network:
     try:
-        content = load_yaml(text, source)
+        content, values = fill_parameters(load_yaml(text, source), parameters or {}, source)
         if tell is not None:
             tell(find_wants(content, Path(source).resolve().parent))
-        return _network(content, source, points, opening)
+        network = _network(content, source, points, opening)
+        network.parameters = values
+        return network
     except AuroraError as fault:
         line = " ".join(str(fault).split())
         raise AuroraError(line if len(line) <= LONGEST else f"{line[:LONGEST]} ..") from fault.__cause__
@@ -269,6 +289,8 @@ def to_text(network: Network) -> str:
         "points": points,
         "outputs": outputs,
     }
+    if network.parameters:
+        content = {"network": network.name, "parameters": dict(network.parameters), **content}
     if network.latency_from != CAUSE:
         content["latency_from"] = network.latency_from
     return dump_yaml({key: entry for key, entry in content.items() if key != "points" or entry})

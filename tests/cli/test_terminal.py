@@ -88,6 +88,7 @@ def test_status_shows_names_as_they_are() -> None:
     figures = {"rate": 1.0, "waiting": 0}
     found = {
         "state": "running",
+        "parameters": {"[/p]": f"[/x]{ESCAPE}", "loud": True, "rate": 5},
         "inputs": {"[/x]": figures, link: figures},
         "boxes": {"\\[/x]": {"taken": 1}},
         "points": {"[bold]": {"keep": "[/x]"}},
@@ -98,6 +99,7 @@ def test_status_shows_names_as_they_are() -> None:
     Console(file=written, width=200, force_terminal=True).print(show_status(found))
     shown = written.getvalue()
     assert "\x1b]" not in shown and "\x1b[2J" not in shown
+    assert "parameters: [/p] [/x]\\x1b]0;pwned\\x07\\x1b[2J, loud true, rate 5" in shown
     for text in (
         "[/x]",
         "[link=http://evil]x[/link]\\x1b]0;pwned",

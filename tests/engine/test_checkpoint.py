@@ -37,6 +37,21 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_run_goes_on_with_the_values_that_it_began_with(desk: Path) -> None:
+    def claim(**values: Any) -> None:
+        network = base()
+        network.parameters = values
+        kept = Settings(checkpoint="kept")
+        with Bound.of(network, {"r": "csv:r.csv"}, {"far": "csv:far.csv"}, kept) as bound:
+            commit_all(bound, bound.commits())
+
+    claim(rate=5, word="x")
+    claim(rate=5, word="x")
+    told = r"holds a run in which parameter rate is 5, not 7: give --set rate=5, or start over with --fresh"
+    with pytest.raises(AuroraError, match=told):
+        claim(rate=7, word="x")
+
+
 def bind(settings: Settings | None = None, **sinks: str) -> Bound:
     return Bound.of(base(), {"r": "csv:r.csv"}, sinks or {"far": "csv:far.csv"}, settings or Settings())
 

@@ -18,7 +18,7 @@ from aurora.algebra.expressions.tree import Node, size_of
 from aurora.algebra.tuples.types import TYPES, check_nesting
 from aurora.errors import AuroraError
 
-__all__ = ["Positive", "ordered_tree", "source", "syntax_tree", "typed"]
+__all__ = ["Positive", "ordered_tree", "source", "syntax_tree", "typed", "words"]
 
 # The parser goes about 20 calls deep for each bracket.
 DEEPEST = 15_000
@@ -135,6 +135,22 @@ BITWISE = (
     exp.BitwiseRightShift,
     exp.DPipe,
 )
+
+
+def words(text: str) -> list[tuple[str, str]] | None:
+    """Return the kinds of an expression's words with their texts and comments, of literals the kind alone.
+
+    None stands for a text that has no words, such as one in which a quote is not closed.
+    """
+    try:
+        found = Language().tokenize(text)
+    except SqlglotError:
+        return None
+    literals = (TokenType.STRING, TokenType.NUMBER)
+    return [
+        (word.token_type.name, f"{'' if word.token_type in literals else word.text} {word.comments}")
+        for word in found
+    ]
 
 
 def ordered_tree(text: str) -> tuple[exp.Expression, bool]:

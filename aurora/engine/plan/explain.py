@@ -3,6 +3,7 @@
 from aurora.engine.plan.buckets import EVENLY, Evenly
 from aurora.engine.plan.plan import Entry, Plan
 from aurora.network.network import Box, Network
+from aurora.network.parameters import shown_value
 from aurora.network.points import Point
 
 __all__ = ["describe_network", "describe_stages"]
@@ -11,6 +12,7 @@ __all__ = ["describe_network", "describe_stages"]
 def describe_network(network: Network) -> str:
     """Inputs, boxes, points and outputs with their schemas."""
     lines = [f"network {network.name}"]
+    lines += [f"  parameter {name} = {shown_value(value)}" for name, value in network.parameters.items()]
     for name, entry in network.inputs.items():
         if entry.stored is not None:
             lines.append(f"  stored {name} in {entry.stored.address}{_by(entry.stored.key)} ({entry.schema})")
