@@ -312,3 +312,62 @@ def test_deep_expressions_are_read_and_computed() -> None:
         ("concat(" + ", ".join(["a"] * 2000) + ")", ["1" * 2000, None]),
     ]:
         assert Expression.parse(text, schema).evaluate(batch).to_pylist() == expected
+
+
+def test_years_of_more_than_four_digits_agree(compiling_spark: SparkSession) -> None:
+    far = [
+        *(
+            2**63 - 1,
+            -(2**63),
+            253402300800000000,
+            -62135596800000001,
+            -62198755200000000,
+            2**62,
+            -(2**61),
+            None,
+            0,
+        ),
+        *(
+            1_000_000_000_000_000_000,
+            971_890_963_200_000_000,
+            1_096_000_000_000_000_000 + 86_400_000_000 * 59,
+        ),
+    ]
+    schema = Schema.parse("l bigint, n int")
+    days = [2**31 - 1, -(2**31), 2_932_897, -719_163, -719_529, None, 11_248_737, 12_000_000]
+    rows = len(far) * len(days)
+    table = pa.table(
+        {
+            "l": [far[row % len(far)] for row in range(rows)],
+            "n": [days[row // len(far)] for row in range(rows)],
+        },
+        schema.arrow(),
+    )
+    moments = ("timestamp_micros(l)", "date_add(DATE '1970-01-01', n)")
+    parts = ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "weekday")
+    texts = [f"{part}({moment})" for part in parts for moment in moments]
+    texts += [f"CAST({moment} AS string)" for moment in moments]
+    texts += [f"{part}({moments[0]})" for part in ("hour", "minute", "second")]
+    patterns = ("yyyy-MM-dd HH:mm:ss.SSS", "y D EEE", "yy MMM")
+    texts += [f"date_format({moments[0]}, '{pattern}')" for pattern in patterns]
+    texts += [
+        f"CAST(date_trunc('{unit}', timestamp_micros(l div 2)) AS string)"
+        for unit in ("year", "quarter", "month", "week", "day", "hour")
+    ]
+    texts += [f"concat({moment}, '!')" for moment in moments]
+    frame = compiling_spark.createDataFrame(table).coalesce(1)
+    assert differences(texts, texts, frame, table, schema) == []
+
+
+def test_sums_that_are_no_moment_are_null() -> None:
+    schema = Schema.parse("l bigint, n int")
+    rows = pa.record_batch(
+        {"l": pa.array([2**63 - 1, 0], pa.int64()), "n": pa.array([2**31 - 1, 0], pa.int32())}
+    )
+    moment = "timestamp_micros(l)"
+    for text in (
+        f"{moment} + INTERVAL 1 SECOND", f"{moment} + INTERVAL 1 DAY", "timestamp_millis(l)",
+        "CAST(date_add(DATE '1970-01-01', n) AS timestamp)",
+    ):  # fmt: skip
+        found = Expression.parse(f"unix_micros({text})", schema).evaluate(rows).to_pylist()
+        assert found[0] is None and found[1] is not None, text

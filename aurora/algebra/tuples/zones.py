@@ -122,7 +122,9 @@ def find_zone(text: str) -> Zone | None:
 
 def near_zones(text: str) -> str:
     """Return a hint with a name that the text may mean, or none."""
-    return did_you_mean(text, sorted(zoneinfo.available_timezones()))
+    # Of hundreds of names none would be looked for.
+    near = (name for name in sorted(zoneinfo.available_timezones()) if name[:1].lower() == text[:1].lower())
+    return did_you_mean(text, near)
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from aurora.algebra.expressions.coercion import FRACTIONS, INTEGERS, NUMBERS
 from aurora.algebra.expressions.kernels import decimals, reading, writing
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, on_numbers
 from aurora.algebra.expressions.kernels.rounding import saturated
-from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds
+from aurora.algebra.expressions.kernels.time import DAY, micros_of_seconds, product
 from aurora.algebra.expressions.tree import Call
 from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, is_decimal
 
@@ -35,7 +35,7 @@ def cast(node: Call) -> Kernel:
         return from_timestamp(node)
     if target == TIMESTAMP:
         if source == DATE:
-            return on_numbers(lambda days: days.astype(np.int64) * DAY)(node)
+            return product(DAY)(node)
         return micros_of_seconds(node)
     if source in FRACTIONS and target in INTEGERS:
         return narrowed(node)

@@ -17,11 +17,12 @@ from aurora.algebra.expressions.kernels.columns import (
     on_numbers,
     plain,
 )
+from aurora.algebra.expressions.kernels.far_years import bring_near
 from aurora.algebra.expressions.kernels.rounding import saturated
 from aurora.algebra.expressions.tree import Call, Constant
 from aurora.algebra.tuples.types import DATE, INT, TIMESTAMP
 
-__all__ = ["DAY", "KERNELS", "micros_of_seconds"]
+__all__ = ["DAY", "KERNELS", "micros_of_seconds", "product"]
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -31,9 +32,11 @@ LOCAL = pa.timestamp("us")
 
 def part(function: Callable[..., pa.Array], **options: Any) -> Maker:
     def kernel(value: Value) -> pa.Array:
+        value, taken = bring_near(value)
         if value.type == TIMESTAMP:
             value = value.view(LOCAL)
-        return pc.cast(function(value, **options), INT)
+        found = pc.cast(function(value, **options), INT)
+        return found if taken is None or function is not pc.year else pc.add(found, pa.array(taken, INT))
 
     return always(kernel)
 
@@ -43,7 +46,13 @@ def truncated(node: Call) -> Kernel:
     unit = node.args[0].value
 
     def kernel(_: Value, value: Value) -> pa.Array:
-        return pc.floor_temporal(value.view(LOCAL), unit=unit, week_starts_monday=True).view(TIMESTAMP)
+        near, taken = bring_near(value)
+        found = pc.floor_temporal(near.view(LOCAL), unit=unit, week_starts_monday=True).view(TIMESTAMP)
+        if taken is None:
+            return found
+        # Back by as much as before: 400 years have 146,097 days.
+        moved = plain(value) - plain(near)
+        return column(plain(found) + moved, nulls(value), TIMESTAMP)
 
     return kernel
 
@@ -99,8 +108,34 @@ def add_months(node: Call) -> Kernel:
 
 
 def add_days(node: Call) -> Kernel:
-    unit = 1 if node.type == DATE else DAY
-    return on_numbers(lambda values, days: values + days * unit)(node)
+    if node.type == DATE:
+        return on_numbers(lambda values, days: values + days)(node)
+    return checked(lambda micros, days: total(micros, np.int64(days) * DAY))(node)
+
+
+def checked(function: Callable[[Any, Any], tuple[Any, Any]]) -> Maker:
+    """The kernel of a sum or product that is null where it is no moment any more, where Spark fails."""
+
+    def make(node: Call) -> Kernel:
+        def kernel(*values: Value) -> pa.Array:
+            with np.errstate(all="ignore"):
+                result, beyond = function(plain(values[0]).astype(np.int64), plain(values[-1]))
+            missing = nulls(*values)
+            return column(result, beyond if missing is None else beyond | missing, node.type)
+
+        return kernel
+
+    return make
+
+
+def product(factor: int) -> Maker:
+    limit = np.iinfo(np.int64).max // factor
+    return checked(lambda values, _: (values * factor, (values > limit) | (values < -limit)))
+
+
+def total(one: Any, other: Any) -> tuple[Any, Any]:
+    result = one + other
+    return result, ((one ^ result) & (other ^ result)) < 0
 
 
 KERNELS: dict[str, Maker] = {
@@ -122,7 +157,7 @@ KERNELS: dict[str, Maker] = {
     "unix_millis": since_1970(1000),
     "unix_micros": since_1970(1),
     "timestamp_seconds": micros_of_seconds,
-    "timestamp_millis": on_numbers(lambda millis: millis * 1000),
+    "timestamp_millis": product(1000),
     "timestamp_micros": on_numbers(lambda micros: micros),
     "date_trunc": truncated,
     "date_add": on_numbers(lambda days, count: days + count),
@@ -131,5 +166,5 @@ KERNELS: dict[str, Maker] = {
     "add_months": add_months,
     "add months": add_months,
     "add days": add_days,
-    "add microseconds": on_numbers(lambda micros, amount: micros + amount),
+    "add microseconds": checked(total),
 }

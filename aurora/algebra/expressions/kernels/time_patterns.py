@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aurora.algebra.expressions.kernels.columns import Kernel, Maker, Value, column, plain
+from aurora.algebra.expressions.kernels.far_years import bring_near, padded, year_text
 from aurora.algebra.expressions.kernels.reading import days_of, numbers_of
 from aurora.algebra.expressions.kernels.text import constant
 from aurora.algebra.expressions.time_patterns import Letters, read_pattern, regular_expression
@@ -47,10 +48,12 @@ def date_format(node: Call) -> Kernel:
 
 
 def written(part: Letters, value: pa.Array) -> pa.Array:
-    local = value.view(LOCAL)
+    near, taken = bring_near(value)
+    local = near.view(LOCAL)
     letter, count = part.letter, part.count
     if letter == "y":
-        return year(pc.year(local), count)
+        years = pc.year(local)
+        return year_text(years if taken is None else pc.add(years, pa.array(taken)), count)
     if letter == "M" and count > 2:
         return named(MONTHS, count == 4, pc.subtract(pc.month(local), 1))
     if letter == "E":
@@ -71,20 +74,6 @@ def written(part: Letters, value: pa.Array) -> pa.Array:
     hours = np.asarray(pc.fill_null(hour, 0))
     of_day = {"H": hours, "k": (hours + 23) % 24 + 1, "K": hours % 12, "h": (hours + 11) % 12 + 1}
     return padded(pa.array(of_day[letter]), count)
-
-
-def padded(numbers: pa.Array, count: int) -> pa.Array:
-    return pc.utf8_lpad(pc.cast(numbers, STRING), count, padding="0")
-
-
-def year(years: pa.Array, count: int) -> pa.Array:
-    if count == 2:
-        return padded(pa.array(np.mod(np.asarray(pc.fill_null(years, 0)), 100)), 2)
-    text = padded(pc.abs(years), count)
-    before = pc.if_else(
-        pc.less(years, 0), "-", pc.if_else(pc.greater(years, 9999), "+" if count == 4 else "", "")
-    )
-    return pc.binary_join_element_wise(before, text, "")
 
 
 def named(names: list[str], whole: bool, place: pa.Array) -> pa.Array:

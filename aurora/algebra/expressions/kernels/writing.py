@@ -1,6 +1,7 @@
 """Values as text, the way Java writes them."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,8 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value
-from aurora.algebra.tuples.types import STRING, TIMESTAMP
+from aurora.algebra.expressions.kernels.far_years import bring_near, year_text
+from aurora.algebra.tuples.types import DATE, STRING, TIMESTAMP
 
 __all__ = ["writer"]
 
@@ -18,6 +20,8 @@ def writer(source: pa.DataType) -> Kernel:
         return fractions
     if source == TIMESTAMP:
         return timestamps
+    if source == DATE:
+        return dates
     return lambda value: pc.cast(value, STRING)
 
 
@@ -40,8 +44,22 @@ def java_text(number: np.floating) -> str:
     return f"{mantissa}E{int(exponent)}"
 
 
+def dates(value: Value) -> pa.Array:
+    return with_years(value, lambda near: pc.cast(near, STRING))
+
+
+def with_years(value: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return the text of dates or timestamps, also of years that have more than four digits."""
+    near, taken = bring_near(value)
+    text = write(near)
+    if taken is None:
+        return text
+    years = pc.add(pc.cast(pc.utf8_slice_codeunits(text, 0, 4), pa.int64()), pa.array(taken))
+    return pc.binary_join_element_wise(year_text(years, 4), pc.utf8_slice_codeunits(text, 4), "")
+
+
 def timestamps(value: Value) -> pa.Array:
     """Seconds with as many digits behind the point as are needed."""
-    text = pc.cast(value.view(pa.timestamp("us")), STRING)
+    text = with_years(value, lambda near: pc.cast(near.view(pa.timestamp("us")), STRING))
     text = pc.replace_substring_regex(text, pattern=r"(\.\d*?)0+$", replacement=r"\1")
     return pc.utf8_rtrim(text, characters=".")
