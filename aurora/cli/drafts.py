@@ -8,6 +8,7 @@ import typer
 
 from aurora.characters import printable
 from aurora.cli.bindings import Parameters, read_bindings, read_parameters
+from aurora.cli.interrupts import leaving_in_order
 from aurora.cli.networks import AllowedHosts
 from aurora.cli.telling import print_data, tell, warn
 from aurora.errors import AuroraError
@@ -51,7 +52,8 @@ def draft(
     from aurora.engine.draft.propose import propose
     from aurora.engine.draft.sample import look_at
 
-    sample = look_at(file)
+    with leaving_in_order():
+        sample = look_at(file)
     made = propose(sample)
     if out is None:
         typer.echo(made.text, nl=False)
@@ -114,7 +116,7 @@ def show(
 
     if format not in FORMATS:
         raise AuroraError(f"--format {format}: write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    with TemporaryDirectory(prefix="aurora-show-") as folder:
+    with leaving_in_order(), TemporaryDirectory(prefix="aurora-show-") as folder:
         if not _is_network(what):
             if stream is not None or source or parameters:
                 raise AuroraError(f"{what} is a file: a stream, --source and --set go with a network")

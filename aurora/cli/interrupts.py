@@ -13,7 +13,7 @@ import typer
 
 from aurora.cli.telling import format_line, tell
 
-__all__ = ["Stopping", "close_output", "stoppable"]
+__all__ = ["Stopping", "close_output", "leaving_in_order", "stoppable"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
 # How long a Java that a signal ends may take to be gone, in seconds.
@@ -56,6 +56,23 @@ def stoppable() -> Iterator[Stopping]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+
+
+@contextmanager
+def leaving_in_order() -> Iterator[None]:
+    """SIGTERM ends what is inside as an exception does, so that temporary files are removed."""
+
+    def terminated(number: int, frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def close_output() -> int:

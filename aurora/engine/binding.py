@@ -196,9 +196,6 @@ def read_tables(network: Network, plan: Plan, sources: Mapping[str, Any]) -> dic
 
 def check_settings(settings: Settings) -> None:
     partitions = 1 if settings.partitions is None else settings.partitions
-    for name, found in (("batch", settings.batch), ("partitions", partitions)):
-        if found < 1:
-            raise AuroraError(f"{name} must be 1 or more, found {found}")
     if partitions > MOST_PARTITIONS:
         raise AuroraError(f"there are {MOST_PARTITIONS:,} partitions at most; found {partitions:,}")
     if settings.checkpoint is not None:

@@ -369,7 +369,7 @@ def test_a_folder_that_is_called_like_a_file_of_parquet_is_one(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("parquet:x.parquet", "sink out: Parquet is written as a folder of parts, .* looks like a file; write parquet:x"),
+        ("parquet:x.parquet", "sink out: Parquet is written as a folder of parts, .* like a file; write parquet:x"),
         ("csv:x.csv.gz", "sink out: x.csv.gz looks like a compressed file, and sinks do not compress; write csv:x.csv"),
         ("csv:a/b/x.csv", r"sink out: there is no folder \S+/a; check the path, or make it with mkdir -p \S+/a"),
         ("parquet:a/b/x", r"sink out: there is no folder \S+/a; check the path, or make it with mkdir -p \S+/a"),

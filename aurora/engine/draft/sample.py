@@ -15,6 +15,7 @@ from aurora.engine.address_options import without_secrets
 from aurora.engine.draft.csv_style import DRAFT, read_style
 from aurora.engine.draft.json_fields import find_fields, read_objects
 from aurora.engine.draft.names import is_money
+from aurora.engine.draft.piped import keep_beginning
 from aurora.engine.draft.text_types import find_odd, money_type, type_of_texts
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.mqtt.address import is_mqtt
@@ -158,8 +159,10 @@ def guess_address(given: str) -> str:
 def read_first(address: str, schema: Schema, rows: int) -> tuple[pa.RecordBatch, tuple[Reject, ...]]:
     """The first rows as a run would read them, and what it would reject among them."""
     with tempfile.TemporaryDirectory(prefix="aurora-look-") as folder:
+        Path(folder, "beginning").mkdir()
         source: Source
-        source, _ = open_source("file", address, schema, False, Path(folder))
+        kept = keep_beginning("file", address, rows, Path(folder, "beginning"))
+        source, _ = open_source("file", kept, schema, False, Path(folder))
         start = source.begin()
         pieces = source.pieces(start, source.advance(start, rows), 1)
         portions = [piece.read(schema) for piece in pieces]

@@ -60,7 +60,7 @@ def check_source(name: str, address: object) -> None:
         return
     given = read_address(name, address)
     place = given.place
-    assert given.style and given.reconnect >= 0
+    assert given.style and given.reconnect >= 0 and given.most_unpacked != 0
     given.check_folder()
     if is_wide(given.style.encoding) and (given.kind == "tcp" or given.is_pipe):
         raise AuroraError(
@@ -203,17 +203,17 @@ def _open_files(
         database = SqliteTable(path, given.options.get("table", ""), schema)
         database.check(given.name)
         return database
-    style = given.style
+    style, most = given.style, given.most_unpacked
     if "merge" in given.options:
         if follow:
             told = f"source {given.name}: files that are merged are read once; they are not followed"
             logging.getLogger("aurora").warning(told)
-        merged = MergedFiles(path, style, schema, given.options["merge"], order, str(unpacked))
+        merged = MergedFiles(path, style, schema, given.options["merge"], order, str(unpacked), most=most)
         merged.check(given.name)
         return merged
     source = LineFiles(
         path, given.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
-        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says_shed(),
+        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says_shed(), most,
     )  # fmt: skip
     source.check()
     return source

@@ -18,14 +18,16 @@ __all__ = ["Address", "host_and_port", "read_address"]
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "encoding", "end", "header", "merge", "null", "shed", "unreadable"),
-    "json": ("end", "shed"),
+    "csv": ("delimiter", "encoding", "end", "header", "max_unpacked", "merge", "null", "shed", "unreadable"),
+    "json": ("end", "max_unpacked", "shed"),
     "parquet": (),
     "sqlite": ("table",),
     "tcp": ("delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
 }
 OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
+SIZES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZE = re.compile(r"(\d{1,12})\s*(KB|MB|GB|TB)", re.IGNORECASE)
 YES_OR_NO = {"": None, "yes": True, "true": True, "no": False, "false": False}
 
 
@@ -64,6 +66,18 @@ class Address:
     def end(self) -> str | None:
         """The name of the file that says that no other will come to a folder."""
         return self.options.get("end")
+
+    @property
+    def most_unpacked(self) -> int | None:
+        """How many bytes a compressed file may have when it is unpacked, if the address says so."""
+        given = self.options.get("max_unpacked")
+        if given is None:
+            return None
+        size = SIZE.fullmatch(given)
+        bytes_ = int(size[1]) * SIZES[size[2].upper()] if size else 0
+        if not bytes_:
+            raise AuroraError(f"source {self.name}: max_unpacked is a size such as 500GB, found '{given}'")
+        return bytes_
 
     def says_shed(self) -> bool:
         """Whether rows of the files of a folder may be left out under overload."""

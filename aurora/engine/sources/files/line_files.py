@@ -69,6 +69,8 @@ class LineFiles:
     end: str | None = None
     # Whether rows may be left out under overload: somebody puts them there by the clock.
     shed: bool = False
+    # How many bytes a compressed file may have when it is unpacked.
+    most: int | None = None
     # In milliseconds since 1970.
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
@@ -89,7 +91,7 @@ class LineFiles:
 
     @cached_property
     def _texts(self) -> TextFiles:
-        return TextFiles(self._style, self.schema, self.unpacked)
+        return TextFiles(self._style, self.schema, self.unpacked, self.most)
 
     @property
     def _csv(self) -> Csv | None:

@@ -44,6 +44,7 @@ class MergedFiles:
     unpacked: str | None = None
     live: bool = False
     keeps: bool = True
+    most: int | None = None
     _ahead: dict[int, Stretch] = field(default_factory=dict)
     _batch: tuple[Cursor, Cursor, list[Stretch]] | None = None
 
@@ -56,7 +57,7 @@ class MergedFiles:
 
     @cached_property
     def _texts(self) -> TextFiles:
-        return TextFiles(self.style, self.schema, self.unpacked)
+        return TextFiles(self.style, self.schema, self.unpacked, self.most)
 
     def check(self, name: str) -> None:
         """Raises a fault if the field is none by which files can be merged, or if the header of a file lacks one."""

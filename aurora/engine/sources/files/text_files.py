@@ -18,11 +18,12 @@ __all__ = ["TextFiles"]
 
 @dataclass
 class TextFiles:
-    """`unpacked` is a folder for unpacked copies."""
+    """`unpacked` is a folder for unpacked copies, each of which has `most` bytes at most."""
 
     style: Style
     schema: Schema
     unpacked: str | None = None
+    most: int | None = None
     _heads: dict[str, Head] = field(default_factory=dict)
 
     def is_copied(self, path: str) -> bool:
@@ -43,7 +44,7 @@ class TextFiles:
             except OSError as fault:
                 raise cannot_write(note, fault) from None
         encoding = self.style.encoding
-        copy = unpack(path, self.unpacked, encoding if is_wide(encoding) else None)
+        copy = unpack(path, self.unpacked, encoding if is_wide(encoding) else None, self.most)
         return FileText(copy, os.path.basename(path))
 
     def check_size(self, path: str) -> None:

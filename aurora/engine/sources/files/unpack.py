@@ -4,9 +4,8 @@ import bz2
 import gzip
 import io
 import os
-import shutil
 import zlib
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -17,6 +16,8 @@ __all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
 
 ENDINGS = (".gz", ".zst", ".bz2")
 CHUNK = 1 << 20
+# A file may become so many times as large as it is, or have so many bytes: logs that compress best are far below.
+RATIO, SMALL = 200, 4 << 30
 
 
 def is_packed(path: str) -> bool:
@@ -30,10 +31,10 @@ def unpacked_path(path: str, folder: str) -> str:
     return os.path.join(folder, f"{zlib.crc32(os.fsencode(path)):08x}-{name}")
 
 
-def unpack(path: str, folder: str, encoding: str | None = None) -> str:
-    """The path of the copy, unpacked and in UTF-8 if it is not, which is made if it is missing.
+def unpack(path: str, folder: str, encoding: str | None = None, most: int | None = None) -> str:
+    """Return the path of the copy, unpacked and in UTF-8 if it is not, which is made if it is missing.
 
-    So a restart finds the same bytes.
+    So a restart finds the same bytes. The copy has `most` bytes at most, or else as many as files that are meant well.
     """
     target = unpacked_path(path, folder)
     if not os.path.exists(target):
@@ -42,15 +43,18 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
             if is_packed(path) and not os.path.getsize(path):
                 raise EOFError("it has no bytes yet")
             with open_packed(path) as packed, open(target + ".partial", "wb") as file:
-                if encoding is None:
-                    shutil.copyfileobj(packed, file, CHUNK)
-                else:
-                    text = io.TextIOWrapper(packed, encoding, newline="")
-                    while part := text.read(CHUNK):
-                        file.write(part.encode())
+                text: Any = packed if encoding is None else io.TextIOWrapper(packed, encoding, newline="")
+                left = most if most is not None else max(SMALL, RATIO * os.path.getsize(path))
+                while part := text.read(CHUNK):
+                    left -= file.write(part if isinstance(part, bytes) else part.encode())
+                    if left < 0 and is_packed(path):
+                        raise _too_large(path, file.tell(), most)
                 # A batch that is done relies on the same bytes being there.
                 file.flush()
                 os.fsync(file.fileno())
+        except AuroraError:
+            os.remove(target + ".partial")
+            raise
         except UnicodeError:
             raise AuroraError(f"{path} is not {encoding} text; check ?encoding=") from None
         except (OSError, EOFError, zlib.error) as fault:
@@ -58,6 +62,14 @@ def unpack(path: str, folder: str, encoding: str | None = None) -> str:
         os.replace(target + ".partial", target)
         sync_folder(folder)
     return target
+
+
+def _too_large(path: str, size: int, most: int | None) -> AuroraError:
+    given = "" if most is None else f" of {most:,}"
+    return AuroraError(
+        f"{path} has {os.path.getsize(path):,} bytes and unpacked more than {size - CHUNK:,}, beyond the limit{given}; "
+        "if that is right, set another limit, as ?max_unpacked=500GB"
+    )
 
 
 def open_packed(path: str) -> BinaryIO:

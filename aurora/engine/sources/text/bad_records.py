@@ -12,7 +12,7 @@ from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.csv_records import UTF_8, Split, without_break
 from aurora.engine.sources.text.parse import FAULTS, Parser
 
-__all__ = ["parse_records", "records_at"]
+__all__ = ["SHOWN", "parse_records", "records_at"]
 
 # So much of a bad record is shown.
 SHOWN = 500

@@ -19,13 +19,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIMIT", "NOT_CLOSED", "UTF_8", "Csv", "Split", "find_breaks", "split_lines", "without_break"]
+__all__ = [
+    "LIMIT",
+    "LONGEST",
+    "NOT_CLOSED",
+    "TOO_LONG",
+    "UTF_8",
+    "Csv",
+    "Ends",
+    "Mask",
+    "Split",
+    "find_breaks",
+    "split_lines",
+    "without_break",
+]
 
 LIMIT = 1 << 20
 # So many bytes are looked at together.
 PIECE = 1 << 18
 UTF_8 = "utf-8"
 NOT_CLOSED = "quote is not closed"
+# A record of more bytes is rejected, and not held in memory: it is most likely a file without line breaks.
+LONGEST = 64 << 20
+TOO_LONG = f"the record is longer than {LONGEST >> 20} MB"
 
 QUOTE, LF, CR = b'"\n\r'
 # A quoted field from behind its opening quote up to a quote that is not doubled.

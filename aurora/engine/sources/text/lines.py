@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,21 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import is_map, is_nested, is_struct
 from aurora.engine.sources.source import Portion, Reject, Wanted
-from aurora.engine.sources.text.bad_records import parse_records, records_at
-from aurora.engine.sources.text.csv_records import NOT_CLOSED, UTF_8, Csv, Split, split_lines, without_break
+from aurora.engine.sources.text.bad_records import SHOWN, parse_records, records_at
+from aurora.engine.sources.text.csv_records import (
+    LONGEST,
+    NOT_CLOSED,
+    TOO_LONG,
+    UTF_8,
+    Csv,
+    Split,
+    split_lines,
+    without_break,
+)
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.headers import header_hint, header_of, tells_delimiter
 from aurora.engine.sources.text.parse import FAULTS, parse_csv, parse_json
-from aurora.engine.sources.text.record_ends import scan
+from aurora.engine.sources.text.record_ends import is_too_long, scan
 from aurora.engine.sources.text.text import Text
 from aurora.errors import AuroraError
 
@@ -108,14 +118,18 @@ def read_head(
     csv = style.csv
     first = scan(text, begin, 1, csv, complete, stop)
     lines = 0
-    if len(first.ends) and tells_delimiter(text.read(begin, int(first.ends[0])), csv, text.label):
+    if len(first.ends) and tells_delimiter(
+        text.read(begin, min(int(first.ends[0]), begin + 16)), csv, text.label
+    ):
         begin, lines = int(first.ends[0]), 1
         first = scan(text, begin, 1, csv, complete, stop)
     before = begin - start
     if not len(first.ends):
         return Head(Form(csv), before, lines) if complete else None
+    if first.bad[0]:
+        return Head(Form(csv), before, lines)
     record = text.read(begin, int(first.ends[0]))
-    if first.bad[0] or not (whole or record.endswith(b"\n")):
+    if not (whole or record.endswith(b"\n")):
         return Head(Form(csv), before, lines)
     columns = header_of(record, schema, csv, text.label, style.header)
     if columns is None:
@@ -142,6 +156,8 @@ class LinePiece:
     half: bool = False
 
     def read(self, schema: Schema) -> Portion:
+        if self.records == 1 and self.stop - self.start > LONGEST:
+            return self._refuse(schema)
         data = self.text.read(self.start, self.stop)
         if len(data) != self.stop - self.start:
             raise AuroraError(f"{self.text.label} became shorter while it was read; start over with --fresh")
@@ -168,6 +184,13 @@ class LinePiece:
         hint = self._hint(data, found)
         portion = parse_records(data, found, parser, schema, *place, known, hint, encoding)
         return replace(portion, origins=partial(self._origins, data))
+
+    def _refuse(self, schema: Schema) -> Portion:
+        """Return the reject of one record that is too long, without reading the whole of it."""
+        encoding = self.form.csv.encoding if self.form.csv else UTF_8
+        shown = self.text.read(self.start, self.start + SHOWN).decode(encoding, "replace")
+        reject = Reject(self.text.label, self.line, TOO_LONG, shown)
+        return Portion(pa.RecordBatch.from_pylist([], schema.arrow()), np.empty(0, np.int64), (reject,))
 
     def _origins(self, data: bytes, numbers: Ints) -> list[Reject]:
         """Where rows were read, and their text."""
@@ -206,6 +229,7 @@ class LinePiece:
     def _known(self, data: bytes, found: Split) -> dict[int, str]:
         """Records that are bad by their quotes, and empty lines, which are passed over unless there is one column."""
         known = dict.fromkeys(np.flatnonzero(found.bad).tolist(), NOT_CLOSED)
+        known |= dict.fromkeys(np.flatnonzero(is_too_long(found.ends, 0)).tolist(), TOO_LONG)
         starts = np.concatenate([[0], found.ends[:-1]])
         if self.form.csv is None:
             text = np.frombuffer(data, np.uint8)
@@ -237,8 +261,10 @@ def cut_lines(
     """Pieces of `share` records; `line` is that before the first record, `half` about the last one."""
     pieces: list[LinePiece] = []
     count = len(found.ends)
-    for low in range(0, count, share):
-        high = min(low + share, count)
+    # One that is too long is a piece by itself, which is not read.
+    long = np.flatnonzero(is_too_long(found.ends, start))
+    bounds = sorted({*range(0, count, share), *long.tolist(), *(long + 1).tolist(), count})
+    for low, high in pairwise(bounds):
         begins = int(found.ends[low - 1]) if low else start
         first = line + (int(found.lines[low - 1]) if low else 0) + 1
         odd = bool(found.bad[low:high].any())
