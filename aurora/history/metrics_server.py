@@ -1,11 +1,13 @@
 """The endpoint from which a Prometheus takes the figures of a network: `/metrics`, and `/health` for who starts it."""
 
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from socketserver import TCPServer
 from typing import Any
 
@@ -19,6 +21,10 @@ LOOPBACK = "127.0.0.1"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 # How long a client may take to ask, in seconds.
 PATIENCE = 10.0
+# So many are answered at the same moment, each by a thread.
+AT_ONCE = 16
+MISDIRECTED = "these figures are for programs on this machine alone: ask for localhost or 127.0.0.1\n"
+FAILED = "the figures cannot be told; the log of the run says why\n"
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -35,10 +41,18 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
 
 
+def _is_loopback(name: str) -> bool:
+    """Whether it is a name or an address of this machine for itself."""
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 class MetricsServer:
     """Answers from the moment it is made, before the network runs; leaving its `with` block ends it."""
 
-    def __init__(self, address: str, labels: Mapping[str, str]) -> None:
+    def __init__(self, address: str, labels: Mapping[str, str], at_once: int = AT_ONCE) -> None:
         self._labels = labels
         self._status: Callable[[], Mapping[str, Any]] = lambda: {"state": "starting"}
         self._times = BatchTimes()
@@ -51,6 +65,9 @@ class MetricsServer:
             raise AuroraError(
                 f"metrics {address}: {reason}; give another address, or port 0 for any free one"
             ) from None
+        self._alone = _is_loopback(str(self._server.server_address[0]))
+        self._server.free = threading.BoundedSemaphore(at_once)
+        self._logged = ""
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._server.server_address[1]}/metrics"
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
@@ -70,6 +87,24 @@ class MetricsServer:
     def describe(self) -> str:
         return describe_metrics(self._status(), self._times, self._labels)
 
+    def is_asked_for(self, host: str | None) -> bool:
+        """Whether a request is meant for this server, by the host that it names, if it names one.
+
+        A page in a browser on this machine can make its own name lead here, and would read the answer. Who serves
+        other machines is known by names that it cannot know itself.
+        """
+        if host is None or not self._alone:
+            return True
+        name = re.sub(r":\d*$", "", host).removeprefix("[").removesuffix("]").lower()
+        return _is_loopback(name)
+
+    def log(self, fault: Exception) -> None:
+        """Log why there are no figures, once for each reason: scrapes come every few seconds."""
+        told = f"the metrics cannot be told: {type(fault).__name__}: {fault}"
+        if told != self._logged:
+            self._logged = told
+            logging.getLogger("aurora").warning(told)
+
     @property
     def state(self) -> str:
         return str(self._status()["state"])
@@ -87,6 +122,21 @@ class MetricsServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+
+    free: threading.BoundedSemaphore
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hangs up on whoever comes while too many ask: a scrape comes again."""
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
 
     def server_bind(self) -> None:
         # The one above it looks up a name for the host, which may take long, and nobody asks for it.
@@ -108,12 +158,15 @@ def _handler(of: MetricsServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             try:
-                self._tell(self.path.partition("?")[0])
+                if of.is_asked_for(self.headers.get("Host")):
+                    self._tell(self.path.partition("?")[0])
+                else:
+                    self._answer(HTTPStatus.MISDIRECTED_REQUEST, MISDIRECTED)
             except OSError:
                 raise
             except Exception as fault:
-                # Figures are not worth more than a word.
-                self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(fault).__name__}: {fault}\n")
+                of.log(fault)
+                self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, FAILED)
 
         do_HEAD = do_GET
 

@@ -366,6 +366,7 @@ class Network:
                 f"{printable(where)}: a name must not contain spaces or '=', and must not begin with #"
             )
         check_characters(name, printable(where))
+        _check_slashes(name, printable(where))
         if name in self.outputs:
             if not self.replace:
                 raise AuroraError(f"{where}: the name is used twice")
@@ -484,6 +485,7 @@ class Network:
             raise AuroraError(f"{printable(where)}: a name must not contain spaces or '='")
         where = printable(where)
         check_characters(name, where)
+        _check_slashes(name, where)
         check_dots(name, where)
         point = name in self.points and name not in self.outputs
         if (name in self.inputs or name in self.boxes or point) and not (self.replace and name in alike):
@@ -543,6 +545,12 @@ def check_dots(name: str, where: str) -> None:
         raise AuroraError(
             f"{where}: a name must not begin or end with a dot, which stands between a group and a box"
         )
+
+
+def _check_slashes(name: str, where: str) -> None:
+    """Raise a fault for a name that would lead a file which is named after it to another folder."""
+    if "/" in name:
+        raise AuroraError(f"{where}: a name must not contain '/'; write '-' or '_' instead")
 
 
 def _parsed(schema: str | Schema, where: str) -> Schema:

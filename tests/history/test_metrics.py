@@ -4,6 +4,8 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import pytest
@@ -112,9 +114,57 @@ def test_the_endpoint(caplog: pytest.LogCaptureFixture) -> None:
             raise ValueError("no figures now")
 
         server.follow(fails)
-        assert ask(server.url)[::2] == (500, "ValueError: no figures now\n")
+        for _ in range(2):
+            assert ask(server.url)[::2] == (500, "the figures cannot be told; the log of the run says why\n")
+        assert caplog.messages.count("the metrics cannot be told: ValueError: no figures now") == 1
     with pytest.raises(urllib.error.URLError):
         ask(server.url)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost", 200), ("LOCALHOST:{port}", 200), ("127.0.0.1:{port}", 200), ("[::1]:1", 200), (None, 200),
+     ("evil.example", 421), ("evil.example:{port}", 421), ("10.0.0.1", 421), ("localhost.evil.example", 421),
+     ("", 421)],
+)  # fmt: skip
+def test_a_page_of_the_web_that_leads_its_name_here_reads_nothing(host: str | None, status: int) -> None:
+    with MetricsServer("0", {}) as server:
+        port = int(server.url.split(":")[2].split("/")[0])
+        found = get(port, None if host is None else host.format(port=port))
+    assert found[0] == status and (status == 200) == ("aurora_up" in found[1])
+
+
+def get(port: int, host: str | None) -> tuple[int, str]:
+    client = HTTPConnection("127.0.0.1", port, timeout=30)
+    with closing(client):
+        client.putrequest("GET", "/metrics", skip_host=True)
+        if host is not None:
+            client.putheader("Host", host)
+        client.endheaders()
+        answer = client.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def test_a_server_for_other_machines_is_known_by_any_name() -> None:
+    with MetricsServer("0.0.0.0:0", {}) as server:
+        assert get(int(server.url.split(":")[2].split("/")[0]), "aurora.example")[0] == 200
+
+
+def test_so_many_are_answered_at_once() -> None:
+    """Who comes when there is no place is hung up on, and a place is free again when its holder goes."""
+    with MetricsServer("0", {}, at_once=2) as server:
+        port = int(server.url.split(":")[2].split("/")[0])
+        first, second = (socket.create_connection(("127.0.0.1", port)) for _ in range(2))
+        with first, second, socket.create_connection(("127.0.0.1", port), timeout=5) as third:
+            assert third.recv(1) == b""
+        wait_until(lambda: is_answered(port))
+
+
+def is_answered(port: int) -> bool:
+    try:
+        return get(port, "localhost")[0] == 200
+    except (ConnectionError, HTTPException):
+        return False
 
 
 def test_a_port_that_is_taken() -> None:

@@ -50,6 +50,7 @@ BOXES: dict[str, tuple[str, ...]] = {
     'b: {filter: ["Pos > 1"], from: reports}\n  b: {union: [reports]}': ("network, line 8", "'b' appears twice"),
     'reports: {filter: ["Pos > 1"], from: reports}': ("box reports: the name is used twice",),
     '"b c": {filter: ["Pos > 1"], from: reports}': ("box b c: a name must not contain spaces",),
+    '"/tmp/b": {filter: ["Pos > 1"], from: reports}': ("box /tmp/b: a name must not contain '/'; write '-'",),
     'b: {filter: ["Pos > 1"], from: [reports]}': ("box b, from: no input or box is called ['reports']",),
     # The form of a box.
     'b: {filter: ["Pos > 1"], from: reports, size: 3}': ("box b: a filter has no 'size'; it has from",),
@@ -416,6 +417,8 @@ FILES: dict[str, str] = {
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {from: b}}': "output o: no input or box is called b; the inputs and",
     'inputs: {a: {schema: "A int"}}\noutputs: {o: {form: a}}': "output o: write {from: box}",
     'inputs: {a: {schema: "A int"}}\noutputs: {"o p": {from: a}}': "output o p: a name must not contain spaces",
+    'inputs: {a: {schema: "A int"}}\noutputs: {../o: {from: a}}': "output ../o: a name must not contain '/'",
+    'inputs: {/tmp/a: {schema: "A int"}}\noutputs: {o: {from: /tmp/a}}': "input /tmp/a: a name must not contain '/'",
     'inputs: {a: {schema: "A int", static: true}}\noutputs: {o: {from: a}}': "output o: a is a table, not a stream",
     "network: n": "network n has no input",
     'network: n\ninputs: {a: {schema: "A int", static: true}}': "network n has no input",
