@@ -1,8 +1,10 @@
 """Commands that talk to a network in its home: status, pause, resume, step, stop, attach, detach, peek."""
 
 import json
+import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,8 @@ HomeFolder = Annotated[
 ]
 # Between two looks at a network that is watched, in seconds.
 LOOK = 1.0
+# For how many seconds peek waits for the first tuple of a stream before it says so.
+SILENCE = 2.0
 
 
 def status(
@@ -252,10 +256,20 @@ def _peek_point(home: "Home", name: str, where: str | None, last: int, follow: b
             print_data(encode(more).decode())
 
 
-def _peek_stream(home: "Home", name: str, where: str | None, last: int, follow: bool, form: str) -> None:
+def _peek_stream(
+    home: "Home",
+    name: str,
+    where: str | None,
+    last: int,
+    follow: bool,
+    form: str,
+    clock: Callable[[], float] = time.monotonic,
+    rest: Callable[[float], None] = time.sleep,
+) -> None:
     from aurora.history.control import ask
 
     number, told, shown = 0, False, 0
+    silent_until = clock() + SILENCE
     while True:
         answer = ask(home, "look", stream=name, after=number, where=where, format=form)
         number, lines = answer["number"], answer["rows"].splitlines(keepends=True)
@@ -268,4 +282,10 @@ def _peek_stream(home: "Home", name: str, where: str | None, last: int, follow: 
         shown += len(lines)
         if not follow and shown >= last:
             return
-        time.sleep(LOOK / 4)
+        if shown:
+            silent_until = math.inf
+        elif clock() > silent_until:
+            meeting = "" if where is None else " that meet the condition"
+            warn(f"waiting for tuples of {name}{meeting}: none has passed since this command began")
+            silent_until = math.inf
+        rest(LOOK / 4)

@@ -16,6 +16,8 @@ from aurora.cli.telling import format_line, tell
 __all__ = ["Stopping", "close_output", "leaving_in_order", "stoppable"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
+# How long a run that has not begun yet may take to end in order, in seconds: nothing interrupts Java while it starts.
+START = 2.0
 # How long a Java that a signal ends may take to be gone, in seconds.
 PATIENCE = 5.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -25,12 +27,15 @@ class Stopping(threading.Event):
     """Set when somebody wants the command to end; `status` is the one that it then ends with."""
 
     status = INTERRUPTED
+    # Where the last line goes: while Java starts, its log has the place of stderr.
+    channel = 2
 
 
 @contextmanager
 def stoppable() -> Iterator[Stopping]:
     """An event that the first Ctrl-C or SIGTERM sets, so that a run can end in order; the second ends the process."""
     stop = Stopping()
+    stop.channel = os.dup(2)
     asked = False
 
     def interrupted(number: int, frame: FrameType | None) -> None:
@@ -38,9 +43,12 @@ def stoppable() -> Iterator[Stopping]:
         # As shells tell it, of a process that a signal has ended.
         stop.status = 128 + number
         if asked:
-            _end(stop.status)
+            _end(stop)
         asked = True
         stop.set()
+        watchdog = threading.Timer(START, _end_start, [stop])
+        watchdog.daemon = True
+        watchdog.start()
 
     before = [(number, signal.signal(number, interrupted)) for number in SIGNALS]
     try:
@@ -56,6 +64,8 @@ def stoppable() -> Iterator[Stopping]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+        channel, stop.channel = stop.channel, 2
+        os.close(channel)
 
 
 @contextmanager
@@ -91,8 +101,16 @@ def _spark_runs() -> bool:
     return SparkContext._gateway is not None and not java_ended(PATIENCE)
 
 
-def _end(status: int) -> NoReturn:
+def _end_start(stop: Stopping) -> None:
+    """End the process if its run has still not begun: nothing is lost that a kill would not leave in order, too."""
+    from aurora.engine.outages import is_starting
+
+    if is_starting(stop):
+        _end(stop, "stopped while the run started: the same command starts it again")
+
+
+def _end(stop: Stopping, text: str = "stopped at once") -> NoReturn:
     # Java ends by itself when this process does. A bar may have hidden the cursor.
     cursor = "\x1b[?25h\n" if sys.stderr.isatty() else ""
-    os.write(2, f"{cursor}{format_line('stopped at once', 'stopped')}\n".encode())
-    os._exit(status)
+    os.write(stop.channel, f"{cursor}{format_line(text, 'stopped')}\n".encode())
+    os._exit(stop.status)

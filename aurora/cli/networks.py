@@ -195,7 +195,7 @@ def run_network(
                  --sink alarms=postgres:127.0.0.1:5432/db/alarms
     """
     from aurora.cli.progress import RunWatch
-    from aurora.cli.summary import check_read, summarise, tell_stopped
+    from aurora.cli.summary import check_read, summarise, tell_empty, tell_stopped
     from aurora.engine.outages import stop_waiting_at
     from aurora.engine.sinks.sink import Interrupted
     from aurora.history.running import start
@@ -221,14 +221,13 @@ def run_network(
     sources, sinks = read_bindings(source or [], "source"), read_bindings(sink or [], "sink")
     with stoppable() as stop:
         try:
-            with (
-                RunWatch(list(read.outputs)) as watch,
-                stop_waiting_at(stop),
-                start(read, sources, sinks, settings, watch, watch.store) as running,
-            ):
-                watch.running = running
-                tell(f"network {read.name} runs", "started", logging.DEBUG, network=read.name, home=home)
-                result = running.wait(stop)
+            with RunWatch(list(read.outputs)) as watch:
+                with stop_waiting_at(stop):
+                    started = start(read, sources, sinks, settings, watch, watch.store)
+                with started as running:
+                    watch.running = running
+                    tell(f"network {read.name} runs", "started", logging.DEBUG, network=read.name, home=home)
+                    result = running.wait(stop)
         except BrokenPipeError:
             raise typer.Exit(close_output()) from None
         except Interrupted as fault:
@@ -238,4 +237,5 @@ def run_network(
         if not result.ended:
             tell_stopped(result, fresh)
             raise typer.Exit(stop.status if stop.is_set() else 0)
+        tell_empty(result, sources)
         check_read(result.totals.unread)

@@ -10,7 +10,7 @@ from aurora.errors import AuroraError
 if TYPE_CHECKING:
     from aurora.engine.spark_run import Result
 
-__all__ = ["check_read", "count", "summarise", "tell_left_out", "tell_stopped"]
+__all__ = ["check_read", "count", "summarise", "tell_empty", "tell_left_out", "tell_stopped"]
 
 # Names longer than what is left of a line beside a number of rows are cut in their middle.
 NUMBER = 20
@@ -65,6 +65,18 @@ def tell_stopped(result: "Result", fresh: bool) -> None:
         same = f"the same command{' without --fresh' if fresh else ''}"
         text = f"stopped: {same} continues where it stopped{waiting}"
     tell(text, "stopped", goes_on=result.goes_on, waiting=result.waiting)
+
+
+def tell_empty(result: "Result", sources: Mapping[str, str]) -> None:
+    """Warn of inputs that have ended without a row: another file may have been meant."""
+    from aurora.engine.sources.address import source_path
+
+    for name, place in sorted(result.totals.places.items()):
+        if int(place["row"]) == 0 and name in sources:
+            path = source_path(name, sources[name])
+            warn(
+                f"input {name} had no rows{'' if path is None else f': {path} is empty'}", "empty", input=name
+            )
 
 
 def check_read(unread: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "Persistence",
     "ServerWatch",
     "Unreachable",
+    "is_starting",
     "is_stopped",
     "stop_waiting_at",
     "try_patiently",
@@ -35,16 +36,25 @@ class Unreachable(Exception):
 
 
 _stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+# Those of all starts that are under way in this process.
+_starting: list[threading.Event | None] = []
 
 
 @contextmanager
 def stop_waiting_at(stop: threading.Event | None) -> Iterator[None]:
     """Inside, a start that waits for a server gives up once the event is set."""
     before = _stop.set(stop)
+    _starting.append(stop)
     try:
         yield
     finally:
+        _starting.remove(stop)
         _stop.reset(before)
+
+
+def is_starting(stop: threading.Event) -> bool:
+    """Return whether a start, in any thread, gives up once this event is set."""
+    return stop in _starting
 
 
 def is_stopped() -> bool:

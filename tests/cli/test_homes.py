@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Settings, start
+from aurora.cli import homes
 from aurora.history.home import Home
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
@@ -24,6 +25,34 @@ COMMANDS = [
     ("detach", "near"),
     ("peek", "over"),
 ]
+
+
+@pytest.mark.parametrize(("where", "told"), [(None, ""), ("Pos > 3", " that meet the condition")])
+def test_peek_says_that_it_waits_for_a_stream(
+    where: str | None,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once, after two seconds without a tuple."""
+    now = 0.0
+
+    def rest(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def ask(*_: object, **__: object) -> dict[str, object]:
+        return {"number": 1, "rows": "" if now < 10 else "1,34\n", "header": "Sid,Pos\n"}
+
+    monkeypatch.setattr("aurora.history.control.ask", ask)
+    homes._peek_stream(Home.of(tmp_path), "over", where, 1, False, "csv", lambda: now, rest)
+    assert capsys.readouterr().out == "Sid,Pos\n1,34\n"
+    assert caplog.messages == [f"waiting for tuples of over{told}: none has passed since this command began"]
+    caplog.clear()
+    homes._peek_stream(Home.of(tmp_path), "over", where, 1, False, "csv", lambda: now, rest)
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)

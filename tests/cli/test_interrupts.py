@@ -123,6 +123,49 @@ def test_a_signal_to_the_whole_group_while_spark_starts(files: Path) -> None:
     assert (process.returncode, told) == (143, "stopped\n")
 
 
+# A start in which Java does not answer, interrupted once.
+STUCK = """
+import os, signal, threading
+from aurora.cli import interrupts
+from aurora.engine.outages import stop_waiting_at
+interrupts.START = 0.1
+with interrupts.stoppable() as stop, stop_waiting_at(stop):
+    os.kill(os.getpid(), signal.SIGTERM)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    threading.Event().wait()
+"""
+
+
+def test_a_start_that_does_not_end_in_order_ends_all_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60, check=False
+    )
+    told = "stopped while the run started: the same command starts it again\n"
+    assert (done.returncode, done.stderr) == (143, told)
+
+
+def test_an_interrupt_while_spark_starts_leaves_no_java(files: Path) -> None:
+    process = subprocess.Popen(
+        [*MAIN, *FOLLOWED], cwd=files, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(process, lambda: has_java(process.pid))  # type: ignore[arg-type]
+    java = java_of(process.pid)
+    os.kill(process.pid, signal.SIGINT)
+    told = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 130 and "stopped" in told
+    # It ends by itself when the command has ended.
+    wait_until(lambda: has_ended(java))
+
+
+def has_ended(pid: int) -> bool:
+    """Nobody may be there to take note of it."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return True
+
+
 def test_a_fault_stays_one_unless_a_signal_has_ended_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aurora.cli.interrupts._spark_runs", lambda: True)
     with pytest.raises(AuroraError, match="the disk is full"), stoppable():

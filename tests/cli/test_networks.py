@@ -237,6 +237,17 @@ def test_a_run_that_could_read_no_row_has_failed(aurora, monkeypatch: pytest.Mon
     ]
 
 
+@pytest.mark.usefixtures("no_spark")
+def test_an_input_without_rows_is_warned_of(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    totals = Totals(batch=0, end=True)
+    totals.places = {"reports": {"row": 0}}
+    ended = _ended(aurora, monkeypatch, Result(totals, 1.0, True))
+    assert ended.status == 0
+    assert ended.err.splitlines()[-1] == f"input reports had no rows: {SOURCE.partition(':')[2]} is empty"
+    totals.places = {"reports": {"row": 1}}
+    assert "had no rows" not in _ended(aurora, monkeypatch, Result(totals, 1.0, True)).err
+
+
 def _ended(aurora, monkeypatch: pytest.MonkeyPatch, result: Result, *options: str) -> Ended:  # type: ignore[no-untyped-def]
     """How a run ends whose result is known."""
     monkeypatch.setattr("aurora.history.running.start", lambda *_: Told(result))
