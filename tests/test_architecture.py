@@ -76,7 +76,7 @@ def test_every_room_is_known() -> None:
 # What the folders of the sources may import of each other; those that all use, and the addresses, lie beside them.
 WITHIN_SOURCES = {
     "text": {"source", "text"},
-    "files": {"source", "text", "files"},
+    "files": {"source", "text", "files", "growth"},
     "live": {"source", "text", "live"},
     "in_memory": {"source", "in_memory"},
 }

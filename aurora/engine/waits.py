@@ -36,8 +36,9 @@ class Waiting:
     what: str
     how: str
     since: float
-    # Whether the log is told of this only the first time.
+    # Whether the log is told of this only the first time; and what waits: a wait within this one says more.
     once: bool = False
+    owner: object = None
     told: bool = False
     note: Path | None = None
 
@@ -64,10 +65,12 @@ class Waits:
         """Leave notes in a folder from now on, instead of telling the log, which nobody reads in a worker."""
         self._folder = folder
 
-    def begin(self, what: str, how: str = HOW, since: float | None = None, once: bool = False) -> Waiting:
-        """Note a wait, which may have begun before; end it with `end`."""
+    def begin(
+        self, what: str, how: str = HOW, since: float | None = None, once: bool = False, owner: object = None
+    ) -> Waiting:
+        """Note a wait, which may have begun before; end it with `end`. By default its owner is this thread."""
         now = self._clock()
-        waiting = Waiting(what, how, now if since is None else since, once)
+        waiting = Waiting(what, how, now if since is None else since, once, owner or threading.get_ident())
         left = waiting.since + self.quiet - now
         with self._lock:
             self._open[id(waiting)] = (waiting, lambda: None)
@@ -112,11 +115,16 @@ class Waits:
         now, least = self._clock(), self.quiet if seconds is None else seconds
         with self._lock:
             found = [waiting for waiting, _ in self._open.values() if now - waiting.since >= least]
+            found = [waiting for waiting in found if not self._is_covered(waiting)]
         return sorted(found, key=lambda waiting: waiting.since)
+
+    def _is_covered(self, waiting: Waiting) -> bool:
+        others = (other for other, _ in self._open.values() if other is not waiting)
+        return waiting.once and any(other.owner == waiting.owner for other in others)
 
     def _tell(self, waiting: Waiting) -> None:
         with self._lock:
-            if waiting.told or id(waiting) not in self._open:
+            if waiting.told or id(waiting) not in self._open or self._is_covered(waiting):
                 return
             if self._folder is not None:
                 waiting.note = Path(self._folder, f"{NOTE}{os.getpid()}-{uuid.uuid4().hex}")
@@ -166,7 +174,7 @@ class NotesWatch(threading.Thread):
                 continue
             there.add(note)
             if note not in self._found:
-                self._found[note] = self._into.begin(what, how, since, once)
+                self._found[note] = self._into.begin(what, how, since, once, owner=note)
             self._into.change(self._found[note], what)
         for note in self._found.keys() - there:
             self._into.end(self._found.pop(note))

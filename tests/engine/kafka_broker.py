@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aurora.cache import cache_folder
-from aurora.engine.kafka import piece, topic
+from aurora.engine.kafka import piece, source, topic
 from tests.engine.processes import answers, free_port
 
 VERSION = "4.3.1"
@@ -222,6 +222,7 @@ def forget_clients() -> None:
     """A process keeps one connection for each address. Those of tests that are over would look for a broker that was
     killed, again and again, as long as the process lives: a sixth of a core."""
     topic._topics.clear()
+    source._growths.clear()
     piece._readers.clear()
     # A sink and its producer, which tells it of faults, hold each other.
     gc.collect()

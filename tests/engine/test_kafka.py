@@ -357,12 +357,8 @@ def test_transactions_of_other_clients_are_waited_for_at_the_start_alone(broker:
     other = broker.open_transaction(topic, b"other")
     with ThreadPoolExecutor(1) as beside:
         delivered = beside.submit(sink.deliver, 0, rows_of(1), arrived(1), note)
-        until(lambda: waits.lasting(0.0))
-        (waiting,) = waits.lasting(0.0)
-        assert (
-            waiting.what
-            == f"sink far: a transaction of another client is open in kafka:{broker.hosts}/shared"
-        )
+        open_one = f"sink far: a transaction of another client is open in kafka:{broker.hosts}/shared"
+        until(lambda: [each.what for each in waits.lasting(0.0)] == [open_one])
         assert not delivered.done()
         other.commit_transaction(60)
         note = delivered.result(60)

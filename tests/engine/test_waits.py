@@ -74,6 +74,20 @@ def test_what_is_short_or_fails_is_not_told_to_be_over(caplog: pytest.LogCapture
     ]
 
 
+def test_a_wait_within_another_says_more(caplog: pytest.LogCaptureFixture) -> None:
+    clock = StillClock()
+    own = Waits(clock.now, clock.alarm)
+    with own.waiting("no answer yet", once=True):
+        with own.waiting("the dam is closed"):
+            clock.move(6)
+            assert [each.what for each in own.lasting()] == ["the dam is closed"]
+            elsewhere = own.begin("no word", once=True, since=0.0, owner="another")
+            assert [each.what for each in own.lasting()] == ["no word", "the dam is closed"]
+            own.end(elsewhere)
+        assert [each.what for each in own.lasting()] == ["no answer yet"]
+    assert messages(caplog) == ["the dam is closed; the run waits for it", "no word; the run waits for it"]
+
+
 def test_waits_of_workers_come_by_notes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock, folder = StillClock(), str(tmp_path / "scratch")
     worker, driver = Waits(clock.now, clock.alarm), Waits(clock.now, clock.alarm)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
@@ -11,8 +12,9 @@ from aurora.engine.durable import read_json, write_whole
 from aurora.engine.kafka.address import SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import kafka
 from aurora.engine.kafka.piece import KafkaPiece, Range
-from aurora.engine.kafka.topic import EARLIEST, LATEST, topic_of
+from aurora.engine.kafka.topic import EARLIEST, LATEST, Topic, topic_of
 from aurora.engine.outages import Unreachable, try_patiently
+from aurora.engine.sources.growth import Growth, date_rows, watch_growth
 from aurora.engine.sources.source import Cursor, Piece, add_notice
 from aurora.engine.sources.text.lines import check_flat
 from aurora.errors import AuroraError, did_you_mean
@@ -78,6 +80,16 @@ class KafkaTopic:
             "row": cursor["row"] + sum(taken.values()),
             "offsets": {str(number): reached[number] for number in sorted(reached)},
         }
+        if self.live:
+            growth = _growth_of(self)
+            growth.date(
+                cursor,
+                place,
+                lambda seen: sum(
+                    min(max(seen.get(number, 0) - offset, 0), taken[number])
+                    for number, offset in offsets.items()
+                ),
+            )
         if added:
             add_notice(place, f"topic {self.address.topic} has new partitions: {', '.join(map(str, added))}")
         return place
@@ -96,6 +108,7 @@ class KafkaTopic:
                     f"partition {number} of topic {self.address.topic} ends at offset {ends[number]}, and was read up "
                     f"to {offset}: it is another topic of that name; start over with --fresh"
                 )
+        _growth_of(self).see(dict(ends))
         return topic.offsets(new, EARLIEST) if new else {}, ends
 
     def finished(self, cursor: Cursor) -> bool:
@@ -121,7 +134,28 @@ class KafkaTopic:
                 size = min(room, stop - at)
                 ranges[-1].append(Range(partition, at, at + size, row))
                 at, row, room = at + size, row + size, room - size
-        return [KafkaPiece(self.address, self.schema, tuple(part)) for part in ranges if part]
+        pieces: list[Piece] = [KafkaPiece(self.address, self.schema, tuple(part)) for part in ranges if part]
+        return date_rows(pieces, end)
+
+
+# How far the topics of this process were seen to go.
+_growths: dict[KafkaTopic, Growth] = {}
+
+
+def _growth_of(source: KafkaTopic) -> Growth:
+    if source not in _growths:
+        _growths[source] = Growth()
+    address = source.address
+
+    @cache
+    def topic() -> Topic:
+        return Topic(address)
+
+    def look() -> dict[int, int]:
+        return topic().offsets(topic().partitions(PARTITIONS_AGE), LATEST)
+
+    watch_growth(_growths[source], look)
+    return _growths[source]
 
 
 def share_rows(backlog: dict[int, int], rows: int) -> dict[int, int]:

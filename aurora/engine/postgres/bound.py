@@ -37,8 +37,11 @@ class Bounds:
     lag: float = 0.0
     clock: Callable[[], float] = time.monotonic
     bound: str | None = None
+    # When the bound was first seen, in milliseconds since 1970.
+    seen: int = 0
+    wall: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     # A value that will be the bound, when it was seen, and those who have yet to end.
-    _next: tuple[str, float] | None = None
+    _next: tuple[str, float, int] | None = None
     _writers: frozenset[str] = field(default_factory=frozenset)
 
     def find(self, connection: Any) -> str | None:
@@ -47,13 +50,13 @@ class Bounds:
             newest = self._newest(connection)
             if newest is None or newest == self.bound:
                 return self.bound
-            self._next = newest, self.clock()
+            self._next = newest, self.clock(), self.wall()
             self._writers = self._writing(connection)
         elif self._writers:
             self._writers &= self._writing(connection)
-        value, since = self._next
+        value, since, seen = self._next
         if not self._writers and self.clock() - since >= self.lag:
-            self.bound, self._next = value, None
+            self.bound, self.seen, self._next = value, seen, None
         return self.bound
 
     @property

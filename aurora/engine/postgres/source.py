@@ -1,7 +1,9 @@
 """A table as a source that follows its growing column: a cursor holds the last value that was read."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
@@ -11,6 +13,7 @@ from aurora.engine.postgres.bound import Bounds
 from aurora.engine.postgres.client import repeat
 from aurora.engine.postgres.fetch import Columns
 from aurora.engine.postgres.piece import Place, PostgresPiece, explain_change
+from aurora.engine.sources.growth import SEEN, date_rows
 from aurora.engine.sources.source import Cursor, Piece
 from aurora.engine.waits import Waiting, waits
 
@@ -66,7 +69,7 @@ class PostgresTable:
             return cursor
 
         def reach(connection: Any) -> Cursor:
-            return self._reach(connection, cursor, rows, asking.bounds.find(connection))
+            return self._reach(connection, cursor, rows, asking.find(connection))
 
         try:
             reached = repeat(self._what, self.address, reach, wait=False)
@@ -76,7 +79,19 @@ class PostgresTable:
         if reached == cursor:
             # A table without new rows is not asked again before it is time.
             asking.next = now + self.address.poll
-        return reached
+            return reached
+        least = max([0, *(ms for _, ms in cursor.get(SEEN, ()))])
+        came = asking.come(lambda bound: self._is_behind(bound, cursor["after"]))
+        return {**reached, SEEN: [[cursor["row"], max(came, least)]]}
+
+    def _is_behind(self, value: str, other: str | None) -> bool:
+        """Whether one value of the growing column comes behind another; times compare as they are written."""
+        if other is None:
+            return True
+        if self.place.kind in ("smallint", "integer", "bigint", "numeric"):
+            # To PostgreSQL, what is no number comes behind all others.
+            return Decimal(value).is_nan() or Decimal(value) > Decimal(other)
+        return value > other
 
     def _reach(self, connection: Any, cursor: Cursor, rows: int, last: str | None) -> Cursor:
         if last is None or last == cursor["after"]:
@@ -125,7 +140,7 @@ class PostgresTable:
                 )
             )
             after, row = last, row + count
-        return pieces
+        return date_rows(pieces, end)
 
 
 @dataclass
@@ -135,6 +150,20 @@ class _Asking:
     bounds: Bounds
     next: float = 0.0
     waiting: Waiting | None = None
+    # Bounds that are not reached yet, and when each was first seen.
+    seen: list[tuple[str, int]] = field(default_factory=list)
+
+    def find(self, connection: Any) -> str | None:
+        found = self.bounds.find(connection)
+        if found is not None and (not self.seen or self.seen[-1][0] != found):
+            self.seen.append((found, self.bounds.seen))
+        return found
+
+    def come(self, is_left: Callable[[str], bool]) -> int:
+        """Return when the first rows of a batch were seen: by the first bound that lies behind its start."""
+        while len(self.seen) > 1 and not is_left(self.seen[0][0]):
+            del self.seen[0]
+        return self.seen[0][1]
 
     def tell(self, what: str) -> None:
         """Say that rows wait for those who write, or no more."""

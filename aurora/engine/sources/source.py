@@ -236,7 +236,16 @@ def can_skip(source: Source) -> bool:
 
 def has_moved(before: Cursor, after: Cursor) -> bool:
     """Whether two cursors are different places; what was noticed on the way is left out."""
-    keys = (before.keys() | after.keys()) - {NOTICE, "inode", "mark", "form", "passed", "dates", "size"}
+    keys = (before.keys() | after.keys()) - {
+        NOTICE,
+        "inode",
+        "mark",
+        "form",
+        "passed",
+        "dates",
+        "size",
+        "seen",
+    }
     return any(before.get(key, 0) != after.get(key, 0) for key in keys)
 
 

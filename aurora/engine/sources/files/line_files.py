@@ -12,6 +12,7 @@ from aurora.engine.sources.files.file_dates import DATES, date_piece, dates_of, 
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.text_files import TextFiles
 from aurora.engine.sources.files.unpack import is_packed
+from aurora.engine.sources.growth import SEEN, Growth, date_rows, watch_growth
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
 from aurora.engine.sources.text.hints import hints, unreadable
@@ -50,8 +51,8 @@ class LineFiles:
     """`style`: csv or json. `notes` is a file for what must not change, `unpacked` a folder for unpacked copies.
 
     A cursor is the number of the file, the byte and the line in it, a mark of what is before that byte, and the rows
-    before it in all files. That of a single file which is followed also tells which file it was: its inode, and how
-    often it has been replaced. That of a folder which is followed tells when its files came.
+    before it in all files. That of a single file which is followed also tells when its rows were seen, and which file
+    it was: its inode, and how often it has been replaced. That of a folder which is followed tells when its files came.
     """
 
     path: str
@@ -84,6 +85,15 @@ class LineFiles:
     @cached_property
     def _files(self) -> FileList:
         return FileList(self.path, self.follow, self.notes, self.end)
+
+    @cached_property
+    def _growth(self) -> Growth:
+        return Growth(self.clock)
+
+    def _see(self, size: int) -> None:
+        self._growth.see(size)
+        path = self.path
+        watch_growth(self._growth, lambda: os.path.getsize(path))
 
     @property
     def _style(self) -> Style:
@@ -156,8 +166,10 @@ class LineFiles:
 
     def advance(self, cursor: Cursor, rows: int) -> Cursor:
         for _ in range(2):
-            reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
+            reached = self._advance({key: cursor[key] for key in cursor if key not in (NOTICE, SEEN)}, rows)
             if has_moved(cursor, reached):
+                if self._tailed:
+                    self._date(cursor, reached)
                 return reached
             if not self._files.look():
                 break
@@ -201,6 +213,8 @@ class LineFiles:
             size = text.size()
             if self.follow and self._files.several:
                 cursor[SIZE] = size
+            if self._tailed:
+                self._see(size)
             if known and len(dates) == cursor["file"] - begun:
                 dates.append(find_date(path, (dates or known)[-1], self.clock()))
             readable = self._skip_header(cursor, path, final, size)
@@ -244,6 +258,13 @@ class LineFiles:
             cursor["mark"] = mark_before(self._texts.text(files[cursor["file"]]), byte) if byte else 0
         return cursor
 
+    def _date(self, start: Cursor, end: Cursor) -> None:
+        """Note when the rows of a batch came: how far they are in its bytes says, about, at which byte they end."""
+        anew = start.get("generation", 0) != end.get("generation", 0)
+        first, rows = 0 if anew else start["byte"], end["row"] - start["row"]
+        span = max(end["byte"] - first, 1)
+        self._growth.date(start, end, lambda size: rows * min(size - first, span) // span)
+
     def _pass(self, cursor: Cursor) -> None:
         cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         cursor.pop(SIZE, None)
@@ -263,6 +284,7 @@ class LineFiles:
             add_notice(cursor, notice)
             self._texts.forget_heads()
             self._seen.clear()
+            self._growth.forget()
         cursor["inode"] = inode
 
     def _check(self, cursor: Cursor, done: bool = False) -> None:
@@ -351,7 +373,10 @@ class LineFiles:
                 found = self._scanned(path, cursor["byte"], end["row"] - cursor["row"], stop)
                 place = cursor["byte"], cursor["line"], cursor["row"]
                 cut = cut_lines(text, self._texts.form(path, True, stop), found, *place, share, self.schema)
-                pieces += [date_piece(piece, dates, cursor["file"] - start["file"]) for piece in cut]
+                dated: list[Piece] = [
+                    date_piece(piece, dates, cursor["file"] - start["file"]) for piece in cut
+                ]
+                pieces += date_rows(dated, end)
                 cursor["row"] += len(found.ends)
             cursor.update(file=cursor["file"] + 1, byte=0, line=0)
         return pieces
