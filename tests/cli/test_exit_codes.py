@@ -15,8 +15,8 @@ PAGE = (ROOT / "docs" / "exit-codes.md").read_text()
 MAIN = [sys.executable, "-c", "from aurora.cli.main import main; main()"]
 BORDER = str(ROOT / "examples" / "05_border_watch" / "network.yaml")
 
-# 143 is that of a run: see tests/cli/test_interrupts.py.
-TESTED_ELSEWHERE = {143}
+# 143 is that of a run, see tests/cli/test_interrupts.py; 3 that of aurora capacity, see tests/cli/test_capacity.py.
+TESTED_ELSEWHERE = {3, 143}
 ENDS = [
     (0, ["check", BORDER], ""),
     (0, ["--help"], ""),
