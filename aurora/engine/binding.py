@@ -329,12 +329,12 @@ def open_streams(
         for order in Path(checkpoint.sources).glob("*.files"):
             order.unlink()
     streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
-    owner = identity(plan, tables, streams, sinks, network.parameters)
+    owner = identity(plan, tables, streams, sinks, checkpoint.folder, network.parameters)
     if unused and not checkpoint.fits(owner):
         # What a run left that never began binds nobody.
         checkpoint.open(fresh=True)
         streams, receivers = _open_all(network, plan, addresses, checkpoint, settings)
-        owner = identity(plan, tables, streams, sinks, network.parameters)
+        owner = identity(plan, tables, streams, sinks, checkpoint.folder, network.parameters)
     noted = checkpoint.claim(owner)
     for name, source in streams.items():
         if noted is not None and name in noted.places:

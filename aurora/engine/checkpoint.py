@@ -33,14 +33,14 @@ from aurora.engine.private import is_private, make_private
 from aurora.engine.settings import Settings
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
-from aurora.engine.sinks.sink import Sink
+from aurora.engine.sinks.sink import Sink, inner_key, moves_along
 from aurora.engine.sources.source import Source, source_identity
 from aurora.engine.spark.leftovers import has_batches, settle_spark
 from aurora.engine.totals import Totals
 from aurora.errors import AuroraError
 from aurora.network.parameters import shown_value
 
-__all__ = ["Checkpoint", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
+__all__ = ["Checkpoint", "has_begun", "identity", "is_checkpoint", "locate_checkpoint", "scratch_folder"]
 
 OWNER = "network"
 NOTE = "committed.json"
@@ -74,6 +74,10 @@ OURS = (
     "ready",
     "stored",
 )
+# So many differences from another network are told.
+MOST_CHANGES = 4
+# What a table of a point was known by in an earlier version: the path of its folder.
+POINT_PATH = re.compile(r"^point:.*/(?=[^/]*\Z)")
 # What a run that has ended is known by: its note, whose it is, and where its sources began and ended.
 TELLING = (OWNER, NOTE, "sources")
 
@@ -177,8 +181,8 @@ class Checkpoint:
             self._check_parameters(found.get("parameter", {}), owner.get("parameter", {}))
         if not isinstance(found, dict) or found.get("network") != owner["network"]:
             raise AuroraError(
-                f"{self.folder} is the checkpoint of another network or run; "
-                "remove it or start over with --fresh"
+                f"{self.folder} is the checkpoint of another network or run{_find_changes(found, owner)}; "
+                "give the same network and sinks again, or start over with --fresh"
             )
         if found.get("layout") != owner["layout"]:
             raise AuroraError(
@@ -188,7 +192,7 @@ class Checkpoint:
         for what in ("source", "table", "sink"):
             was, now = found.get(what, {}), owner[what]
             for name in sorted(was.keys() | now.keys()):
-                if was.get(name) != now.get(name):
+                if not _is_same(was.get(name), now.get(name)):
                     raise AuroraError(
                         f"{self.folder} is the checkpoint of a run with another {what} {name}"
                         f"{_difference(what, was.get(name), now.get(name))}: "
@@ -286,6 +290,50 @@ def _difference(what: str, was: Any, now: Any) -> str:
     return f" (it was {was}, now it is {now})" if told else ""
 
 
+def _find_changes(found: Any, owner: Mapping[str, Any]) -> str:
+    """Say in which parts another network differs from this one, as far as it was noted."""
+    if not isinstance(found, dict) or "parts" not in found:
+        return ""
+    told = (
+        []
+        if found["name"] == owner["name"]
+        else [f"it is called {owner['name']}, and was called {found['name']}"]
+    )
+    was, now = found["parts"], owner["parts"]
+    for kind in ("sink", "input", "box"):
+        for name in sorted(was.keys() | now.keys()):
+            # What the planner has put in has no name that anybody has given.
+            if name.startswith(f"{kind} ") and "#" not in name and was.get(name) != now.get(name):
+                told.append(f"{name} {_change(kind, name in was, name in now)}")
+    most = [
+        *told[:MOST_CHANGES],
+        *([f"and {len(told) - MOST_CHANGES} more"] if len(told) > MOST_CHANGES else []),
+    ]
+    return ": " + (
+        ", ".join(most) or "the same boxes are carried out in another way, by other settings or a new version"
+    )
+
+
+def _change(kind: str, was: bool, now: bool) -> str:
+    if was and now:
+        return "is another one"
+    return "is new" if now else "was left out" if kind == "sink" else "is gone"
+
+
+def _is_same(was: Any, now: Any) -> bool:
+    """Whether two sources, sinks or tables are one, also where an earlier version has noted a path in the home."""
+    if was == now or not (isinstance(was, str) and isinstance(now, str)):
+        return bool(was == now)
+    if now.startswith("./"):
+        return was.endswith(now[1:])
+    return now.startswith("point:") and POINT_PATH.sub("point:", was) == now
+
+
+def _sink_place(sink: Sink, folder: Path) -> str | None:
+    place = sink.place
+    return place if place is None or not moves_along(sink) else inner_key(place, str(folder.parent)) or place
+
+
 def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoint:
     """Where it is: as given, or beside the first file that is written, or for this run alone."""
     if settings.checkpoint is None:
@@ -304,6 +352,11 @@ def locate_checkpoint(sinks: Mapping[str, Sink], settings: Settings) -> Checkpoi
             f"checkpoint {folder} holds {found}, so it is not a checkpoint; choose another folder"
         )
     return Checkpoint(folder, kept=True)
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a checkpoint is that of a run, or of one that was killed while it started over."""
+    return (folder / OWNER).exists() or (folder / DISCARDED).exists()
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -334,6 +387,7 @@ def identity(
     tables: Mapping[str, Table],
     sources: Mapping[str, Source],
     sinks: Mapping[str, Sink],
+    folder: Path,
     parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What must not change between a run and its continuation."""
@@ -341,9 +395,11 @@ def identity(
         **({"parameter": dict(parameters)} if parameters else {}),
         "layout": LAYOUT,
         "network": _mark(plan.fingerprint().encode()),
+        "name": plan.name,
+        "parts": {name: _mark(text.encode())[:16] for name, text in plan.describe_parts().items()},
         "table": {name: _table_mark(table) for name, table in tables.items()},
         "source": {name: source_identity(source) for name, source in sources.items()},
-        "sink": {name: sink.place for name, sink in sinks.items() if name != REJECTS_SINK},
+        "sink": {name: _sink_place(sink, folder) for name, sink in sinks.items() if name != REJECTS_SINK},
     }
 
 

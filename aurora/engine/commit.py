@@ -21,6 +21,8 @@ from aurora.engine.sinks.sink import (
     Sink,
     StagingSink,
     deliver_train,
+    inner_key,
+    moves_along,
     publish,
     sink_key,
     syncs_aside,
@@ -61,12 +63,15 @@ class Commits:
         self._watch = watch
         self._started = time.monotonic()
         totals = Totals.load(note) or Totals()
+        # What lies in the home moves with it.
+        self._root = str(note.parent.parent)
         for name, sink in sinks.items():
-            key = sink_key(name, sink)
+            key = self._key(name, sink)
+            _rename_note(totals.notes, key, sink)
             try:
                 totals.notes[key] = sink.open(totals.notes.get(key))
             except OSError as fault:
-                raise cannot_write(key, fault) from None
+                raise cannot_write(sink.place or key, fault) from None
             lock(name, sink)
         if not totals.end:
             totals.inputs = dict(inputs or {})
@@ -102,7 +107,7 @@ class Commits:
         for name in rows:
             if (sink := self._sinks.get(name)) is not None:
                 with _told(name, sink):
-                    publish(sink, totals.notes[sink_key(name, sink)])
+                    publish(sink, totals.notes[self._key(name, sink)])
         if self._watch is not None:
             controls = Controls.from_json(said)
             states: Counter[str] = Counter()
@@ -128,6 +133,10 @@ class Commits:
                 )
             )
 
+    def _key(self, name: str, sink: Sink) -> str:
+        moves = sink.place is not None and (name == REJECTS_SINK or moves_along(sink))
+        return (moves and inner_key(str(sink.place), self._root)) or sink_key(name, sink)
+
     def _store(self, totals: Totals) -> None:
         try:
             totals.store(self._note)
@@ -150,7 +159,7 @@ class Commits:
             arrived[name] = sample_arrivals(train.arrived)
             if (sink := self._sinks.get(name)) is not None:
                 with _told(name, sink):
-                    key = sink_key(name, sink)
+                    key = self._key(name, sink)
                     note = totals.notes[key]
                     totals.notes[key] = deliver_train(sink, batch, train, note)
                     if note is None:
@@ -167,7 +176,7 @@ class Commits:
             rows[name] = sum(part["rows"] for part in parts)
             arrived[name] = [moment for part in parts for moment in part["arrived"]]
             with _told(name, sink):
-                key = sink_key(name, sink)
+                key = self._key(name, sink)
                 totals.notes[key] = sink.take(batch, [part["part"] for part in parts], totals.notes[key])
                 written[key] = sink
         _sync(written)
@@ -177,6 +186,14 @@ class Commits:
         """Behind the last batch, whether the input has ended or not."""
         for sink in self._sinks.values():
             sink.finish()
+
+
+def _rename_note(notes: dict[str, Any], key: str, sink: Sink) -> None:
+    """Take over the note of a sink that an earlier version kept under its path, wherever the home was then."""
+    moved = moves_along(sink) and key.startswith("./")
+    for known in list(notes):
+        if key not in notes and (known == sink.place or (moved and known.endswith(key[1:]))):
+            notes[key] = notes.pop(known)
 
 
 def _sync(written: Mapping[str, Sink]) -> None:

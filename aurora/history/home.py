@@ -9,17 +9,35 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.checkpoint import is_checkpoint
+from aurora.engine.checkpoint import has_begun, is_checkpoint
 from aurora.engine.durable import Damaged, cannot_write, read_json, replace_note, write_whole
 from aurora.engine.locks import Locks, check_outside, is_held
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
 from aurora.errors import AuroraError
+from aurora.history.log import PUBLISHED, Published
 from aurora.history.status import add_sums, describe_run
 
 __all__ = ["Home", "QueryNote", "check_name"]
 
 NAME_HOSTS = "remove it, and name the servers again with --allow-host"
+NETWORK = "network.json"
+# All that lies in a home.
+OURS = {
+    "checkpoint",
+    "control",
+    "deferred",
+    "figures.json",
+    "hosts.json",
+    "lock",
+    NETWORK,
+    "points",
+    "queries",
+    "rejects.csv",
+    "starting",
+    "status.json",
+    "stored",
+}
 NAME = re.compile(r"[\w.-]{1,100}")
 
 
@@ -93,10 +111,27 @@ class Home:
         if self.folder.exists() and not self.folder.is_dir():
             raise AuroraError(f"home {self.folder} is not a folder; name another one")
         inside = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        if inside and not (inside & {"checkpoint", "lock"} and is_checkpoint(self.checkpoint)):
+        ours = inside & {"checkpoint", "lock"} or self._is_without_checkpoint(inside)
+        if inside and not (ours and is_checkpoint(self.checkpoint)):
             raise AuroraError(
                 f"home {self.folder} holds {min(inside)}, so it is not the home of a network; name another one"
             )
+
+    def _is_without_checkpoint(self, inside: Collection[str]) -> bool:
+        """Whether somebody has removed the checkpoint of a home: the rest is there still."""
+        return NETWORK in inside and set(inside) <= OURS and self.read_network() is not None
+
+    def check_begun(self) -> None:
+        """Raise a fault if there is history that no checkpoint goes on with: it would be removed."""
+        if has_begun(self.checkpoint):
+            return
+        for note in sorted(self.points.glob(f"*/{PUBLISHED}")):
+            if Published.read(str(note.parent)).rows:
+                raise AuroraError(
+                    f"home {self.folder} has no checkpoint any more, so no run can go on with the history of "
+                    f"{note.parent.name}; restore {self.checkpoint}, read the history with aurora peek {self.folder} "
+                    f"{note.parent.name}, or start over with --fresh, which removes it"
+                )
 
     def open(self) -> None:
         """Makes the folder, closed to all but its owner, and takes it for this run."""
@@ -160,7 +195,8 @@ class Home:
     def check_there(self) -> None:
         if self.folder.is_file():
             raise AuroraError(f"{self.folder} is a file; give the folder of a home")
-        if not self.checkpoint.is_dir():
+        there = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
+        if not self.checkpoint.is_dir() and not self._is_without_checkpoint(there):
             raise AuroraError(
                 f"{self.folder} is not the home of a network; start one with aurora run NETWORK --home {self.folder}"
             )
@@ -256,7 +292,7 @@ class Home:
 
     @property
     def _network(self) -> Path:
-        return self.folder / "network.json"
+        return self.folder / NETWORK
 
     @property
     def _lock(self) -> Path:

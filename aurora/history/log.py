@@ -16,7 +16,7 @@ from typing import Any
 from aurora.engine.durable import Damaged, read_json, unseal_line, write_whole
 from aurora.history.segments import Segment
 
-__all__ = ["REMEDY", "Log", "Published", "log_file"]
+__all__ = ["PUBLISHED", "REMEDY", "Log", "Published", "log_file"]
 
 DATA, INDEX = ".rows", ".index"
 PUBLISHED = "published"

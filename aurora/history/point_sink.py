@@ -39,6 +39,7 @@ class PointSink:
     told: Callable[[str], None] | None = None
     numbered: ClassVar[bool] = True
     aside: ClassVar[bool] = True
+    inside: ClassVar[bool] = True
 
     @property
     def place(self) -> str:

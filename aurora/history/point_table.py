@@ -1,5 +1,6 @@
 """The history of a connection point as a table: what it kept when a query came, looked up by its storage key."""
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,7 +37,7 @@ class PointTable:
         return sum(segment.size for _, segment in self._segments())
 
     def identity(self) -> str:
-        return f"point:{self.folder}:{self.first}:{self.stop}"
+        return f"point:{os.path.basename(self.folder)}:{self.first}:{self.stop}"
 
     def fetch(self, keys: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
         """The rows whose keys hash like one of these, in their order."""

@@ -81,7 +81,7 @@ class AttachedQuery:
             if not network.inputs[name].static
         }
         tables = {
-            name: _open_table(home, start, network.inputs[name].schema, points[start["point"]].key)
+            name: _open_table(home, note, start, network.inputs[name].schema, points[start["point"]].key)
             for name, start in note.starts.items()
             if network.inputs[name].static
         }
@@ -106,6 +106,8 @@ class AttachedQuery:
             points=stored,
             hosts=home.read_hosts(),
         )
+        # Its rejects go there.
+        home.query(note.name).mkdir(parents=True, exist_ok=True)
         self._run = start_run(network, sources, sinks, own, pool=QUERY_POOL, adviser=Optimiser, yields=True)
         self._waiting = threading.Thread(target=self._wait, name=f"query {note.name}", daemon=True)
         self._waiting.start()
@@ -204,15 +206,21 @@ def _open_source(
     folder = str(home.point(start["point"]))
     chosen = None if wanted is None else tuple(wanted.tolist())
     reader = reader_name(note.name, number)
-    return PointSource(folder, start["first"], reader, start.get("table"), chosen, start["mark"])
+    return PointSource(folder, start["first"], reader, _find_table(home, note, start), chosen, start["mark"])
+
+
+def _find_table(home: Home, note: QueryNote, start: Mapping[str, Any]) -> str | None:
+    """Return where the table lies with which an input begins: in the home, wherever that was when it was noted."""
+    return str(home.query(note.name) / os.path.basename(start["table"])) if "table" in start else None
 
 
 def _open_table(
-    home: Home, start: Mapping[str, Any], schema: Schema, key: tuple[str, ...]
+    home: Home, note: QueryNote, start: Mapping[str, Any], schema: Schema, key: tuple[str, ...]
 ) -> PointTable | Memory:
     """What a point kept when the query came; by its storage key where the query has all of it."""
-    if "table" in start:
-        folder, first, stop = start["table"], 0, Published.read(start["table"]).rows
+    written = _find_table(home, note, start)
+    if written is not None:
+        folder, first, stop = written, 0, Published.read(written).rows
     else:
         folder, first, stop = str(home.point(start["point"])), start["first"], start["stop"]
     table = PointTable(folder, key, schema, first, stop, Published.read(folder).mark)

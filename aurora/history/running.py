@@ -106,6 +106,8 @@ def start(
             check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()
+            if not settings.fresh:
+                home.check_begun()
             home.checkpoint.mkdir(exist_ok=True)
             home.allow_hosts(hosts | hosts_of(network), settings.fresh)
         split = None if home is None or not settings.defer else split_network(network, sinks)

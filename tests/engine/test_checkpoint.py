@@ -226,7 +226,9 @@ def test_another_network_table_source_or_sink_is_refused(desk: Path) -> None:
 
     claim(from_text(ZONED), out="csv:out.csv")
     claim(from_text(ZONED), out="csv:./out.csv")
-    with pytest.raises(AuroraError, match=r"kept is the checkpoint of another network or run; remove it or"):
+    with pytest.raises(
+        AuroraError, match=r"kept is the checkpoint of another network or run: it is called base"
+    ):
         claim(from_text(BASE), far="csv:out.csv")
     with pytest.raises(AuroraError, match=r"a run with another source r .*r.csv.*other.csv.*--fresh"):
         claim(from_text(ZONED), "other.csv", out="csv:out.csv")
@@ -246,9 +248,52 @@ def test_an_output_that_is_added_would_lack_what_came_before(desk: Path) -> None
     with bind(kept, far="csv:far.csv") as bound:
         commit_all(bound, bound.commits())
     with pytest.raises(
-        AuroraError, match=r"the checkpoint of (another network|a run with another sink near)"
+        AuroraError,
+        match=r"kept is the checkpoint of another network or run: sink near is new; give the same",
     ):
         bind(kept, far="csv:far.csv", near="csv:near.csv")
+
+
+ADDED = {"boxes:": "boxes:\n  more: {filter: ['Pos > 3'], from: r}", '"], from: r}': '"], from: more}'}
+RENAMED = {"over: {filter: [": "under: {filter: [", "from: over": "from: under"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"network: base": "network: other"}, "it is called other, and was called base"),
+        ({"Pos >= 30": "Pos >= 40"}, "box over is another one"),
+        ({"near: {from: over.rest}": ""}, "sink near was left out"),
+        ({"Time int, Pos int": "Time int, Pos double"}, "input r is another one, box over is another one"),
+        (ADDED, "box more is new, box over is another one"),
+        (RENAMED, "sink far is another one, .*, box over is gone, box under is new"),
+    ],
+)
+def test_what_differs_from_the_network_of_before_is_told(
+    desk: Path, changes: dict[str, str], told: str
+) -> None:
+    def go(text: str) -> None:
+        network = from_text(text)
+        sinks = {name: f"csv:{name}.csv" for name in network.outputs}
+        with Bound.of(network, {"r": "csv:r.csv"}, sinks, Settings(checkpoint="kept")) as bound:
+            commit_all(bound, bound.commits())
+
+    go(BASE)
+    changed = BASE
+    for before, after in changes.items():
+        assert before in changed
+        changed = changed.replace(before, after)
+    refused = f"^{desk}/kept is the checkpoint of another network or run"
+    with pytest.raises(AuroraError, match=f"{refused}: {told}; give the same network and sinks") as fault:
+        go(changed)
+    assert "remove" not in str(fault.value)
+    # An earlier version noted less.
+    note = desk / "kept" / "network"
+    owner = read_json(note)
+    del owner["parts"]
+    note.write_text(json.dumps(owner))
+    with pytest.raises(AuroraError, match=f"{refused}; give the same network and sinks"):
+        go(changed)
 
 
 def test_sources_say_themselves_what_they_are(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

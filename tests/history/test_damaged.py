@@ -83,7 +83,7 @@ def read_checkpoint(path: Path) -> Any:
 
 def read_owner(path: Path) -> Any:
     """Whose a checkpoint is; it is that of another run whatever is asked for, unless it is damaged."""
-    owner = {"layout": 0, "network": "", "table": {}, "source": {}, "sink": {}}
+    owner = {"layout": 0, "network": "", "name": "", "parts": {}, "table": {}, "source": {}, "sink": {}}
     try:
         Checkpoint(path.parent, kept=True)._check_owner(owner)
     except AuroraError as fault:

@@ -1,15 +1,20 @@
 """The home of a network: a folder that one run holds, and the notes of its queries."""
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from aurora import AuroraError, Settings, start
+from aurora import AuroraError, Settings, from_text, start
 from aurora.history.home import Home, QueryNote, check_name
+from aurora.history.last_status import last_status
+from aurora.history.peek import open_point
 from tests.engine.strangers import NUMBER, as_a_stranger, open_folder
 from tests.engine.without_spark import base, files
+from tests.history.attached import wait_until
 
 __all__ = ["open_folder"]
 
@@ -148,3 +153,64 @@ def test_a_home_of_another_user_is_not_taken(open_folder: Path, empty: bool) -> 
     with pytest.raises(AuroraError, match=f"home belongs to another user, number {NUMBER}; name another one"):
         Home.of(open_folder / "home").open()
     assert (open_folder / "home").stat().st_uid == NUMBER
+
+
+ROWS = "".join(f"{sid % 4},{sid},{sid * 17 % 60}\n" for sid in range(40))
+KEPT = """
+network: kept
+inputs: {r: {schema: "Sid int, Time int, Pos int"}}
+boxes:
+  over: {filter: ["Pos >= 30"], from: r}
+  sums: {aggregate: {N: "count(*)"}, from: over, order: {on: Time, slack: 1, group_by: [Sid]}, size: 3}
+points: {recent: {from: over, keep: all}}
+outputs: {sums: {from: sums}, last: {from: over, keep: latest, key: [Sid]}}
+"""
+ASKED = """
+network: asked
+inputs: {v: {point: last}, t: {point: recent, static: true}}
+boxes: {both: {join: "left.Sid = right.Sid", left: v, right: t}}
+outputs: {out: {from: both}}
+"""
+
+
+def test_a_home_may_be_moved_and_is_no_dead_end_without_its_checkpoint(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = from_text(KEPT)
+
+    def go(home: str, query: bool = False, fresh: bool = False) -> None:
+        settings = Settings(batch=10, partitions=1, home=home, follow=True, fresh=fresh)
+        with start(network, {"r": "csv:r.csv"}, {"sums": "csv:sums.csv"}, settings) as running:
+            wait_until(
+                lambda: running.statistics().taken.get("over", 0) == Path("r.csv").read_text().count("\n") - 1
+            )
+            if query:
+                running.attach(
+                    from_text(ASKED, points=network.point_schemas()), {"out": "csv:asked.csv"}, "asked"
+                )
+            for asked in running.queries():
+                wait_until(lambda asked=asked: running.queries()[asked].behind == 0)
+
+    Path("r.csv").write_text("bad\n" + ROWS[: len(ROWS) // 2].rpartition("\n")[0] + "\n")
+    go("home", query=True)
+    os.rename("home", "moved")
+    Path("r.csv").write_text("bad\n" + ROWS)
+    go("moved")
+    assert not Path("home").exists() and Path("moved/rejects.csv").read_text().count("bad") == 1
+    over = [line for line in ROWS.splitlines() if int(line.split(",")[2]) >= 30]
+    recent = open_point(Home.of("moved"), "recent").last(99)[0].to_pylist()
+    assert [",".join(map(str, row.values())) for row in recent] == over
+    asked = Path("asked.csv").read_text().splitlines()[1:]
+    assert len(asked) > len(over)
+    shutil.rmtree("moved/checkpoint")
+    told = (
+        rf"^home {tmp_path}/moved has no checkpoint any more, so no run can go on with the history of last; restore "
+        r"[^\n]+, or start over with --fresh, which removes it$"
+    )
+    with pytest.raises(AuroraError, match=told):
+        go("moved")
+    assert last_status(Home.of("moved"))["points"]["recent"]["rows"] == len(over)
+    assert open_point(Home.of("moved"), "recent").last(99)[0].num_rows == len(over)
+    go("moved", fresh=True)
+    assert open_point(Home.of("moved"), "recent").last(99)[0].num_rows == len(over)

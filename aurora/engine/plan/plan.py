@@ -156,6 +156,18 @@ class Plan:
         outputs = [f"{name} from {port}" for name, port in self.outputs]
         return "\n".join([self.name, *inputs, *boxes, *entries, *outputs])
 
+    def describe_parts(self) -> dict[str, str]:
+        """Return what the parts of the network were given, by their kinds and names, to say which one differs."""
+        boxes = {
+            f"box {box.name}": f"{box.kind} {_names(box.inputs)} {describe(box.operator)}"
+            for stage in self.stages
+            for box in stage.boxes
+        }
+        inputs = {
+            f"input {name}": f"{schema} {describe(self.checks.get(name, ()))}" for name, schema in self.inputs
+        }
+        return {**inputs, **boxes, **{f"sink {name}": str(port) for name, port in self.outputs}}
+
 
 @dataclass
 class _Placing:

@@ -1,5 +1,6 @@
 """What a sink is: the one contract between a run and the places where its results go."""
 
+import os
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ __all__ = [
     "Sink",
     "StagingSink",
     "deliver_train",
+    "inner_key",
     "interrupt",
     "is_shared",
+    "moves_along",
     "publish",
     "sink_key",
     "stage_train",
@@ -91,6 +94,11 @@ def is_shared(sink: Sink) -> bool:
     return bool(getattr(sink, "shared", False))
 
 
+def moves_along(sink: Sink) -> bool:
+    """Whether it writes into the home of its run, so that it lies elsewhere once the home does."""
+    return bool(getattr(sink, "inside", False))
+
+
 def syncs_aside(sink: Sink) -> bool:
     """Whether another thread may make sure that its rows survive a power cut, while others do so with theirs."""
     return bool(getattr(sink, "aside", False))
@@ -131,5 +139,11 @@ def interrupt(sink: Sink) -> None:
 
 
 def sink_key(name: str, sink: Sink) -> str:
-    """Under which the note of a sink is kept: sinks that share a place go on from one note."""
+    """Return under what the note of a sink is kept: sinks that share a place go on from one note."""
     return sink.place or name
+
+
+def inner_key(place: str, root: str) -> str | None:
+    """Return what stands for a place within a folder, wherever that is moved; None for a place outside."""
+    outer = os.path.join(os.path.realpath(root), "")
+    return f"./{place.removeprefix(outer)}" if place.startswith(outer) else None

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.durable import sync_folder
-from aurora.engine.spark.sums import check_offset, find_damaged
+from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.spark.sums import PATHS, check_offset, find_damaged
 from aurora.errors import AuroraError
 
 __all__ = ["has_batches", "settle_spark"]
@@ -45,10 +45,27 @@ def settle_spark(folder: Path, batch: int | None, sums: Mapping[str, int] | None
         _check_content(folder, batch, torn, sums or {})
         for entry in torn:
             entry.unlink()
+        _follow_move(folder)
         # A killed run may have given names that are not on the disk yet, and what is written next relies on them.
         for place in (folder / "offsets", folder / "commits", folder):
             if place.is_dir():
                 sync_folder(place)
+
+
+def _follow_move(folder: Path) -> None:
+    """Write into Spark's notes of a state where its files are now, if the folder has been moved since."""
+    here = f"file:{json.dumps(str(folder), ensure_ascii=False)[1:-1]}/state/".encode()
+    for note in folder.glob("state/*/_metadata/v2/*"):
+        text = note.read_bytes()
+        moved = PATHS.sub(lambda _: here, text)
+        if note.name.isdigit() and moved != text:
+            partial = note.with_name(f".{note.name}.partial")
+            partial.write_bytes(moved)
+            sync_file(partial)
+            partial.replace(note)
+            # Of what was there before.
+            note.with_name(f".{note.name}.crc").unlink(missing_ok=True)
+            sync_folder(note.parent)
 
 
 def _find_torn(folder: Path, batch: int) -> set[Path]:

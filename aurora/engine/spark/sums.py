@@ -5,6 +5,7 @@ file. State is left out: it has checksums of its own.
 """
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any
 
 from aurora.errors import AuroraError
 
-__all__ = ["SparkSums", "check_offset", "find_damaged", "seal_offset"]
+__all__ = ["PATHS", "SparkSums", "check_offset", "find_damaged", "seal_offset"]
 
 METADATA, OFFSETS, COMMITS = "metadata", "offsets", "commits"
 # The field of an offset that holds the checksum of all others.
 SUM = "sum"
+# Where the notes of a state say that its files are: a checkpoint may be moved, and is the same as before.
+PATHS = re.compile(rb'(?<=")file:[^"]*?/state/(?=\d+/_stateSchema/)')
 
 
 class SparkSums:
@@ -78,6 +81,6 @@ def _find_schemas(folder: Path) -> list[str]:
 
 def _sum(file: Path) -> int | None:
     try:
-        return zlib.crc32(file.read_bytes())
+        return zlib.crc32(PATHS.sub(b"", file.read_bytes()))
     except FileNotFoundError:
         return None
