@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from aurora.algebra.tuples.python_values import python_rows
 from aurora.algebra.tuples.types import type_name
 
 __all__ = ["html_rows", "html_table", "text_rows"]
@@ -49,7 +50,7 @@ def html_table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def _first(table: pa.Table, rows: int) -> list[list[str]]:
-    shown = table.slice(0, rows).to_pylist()
+    shown = python_rows(table.slice(0, rows))
     return [[_text(row[name]) for name in table.column_names] for row in shown]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from aurora.algebra.expressions import Expression
+from aurora.algebra.tuples.python_values import python_value
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import BOOLEAN, type_name
 from aurora.characters import check_characters
@@ -38,7 +39,7 @@ class Check:
         'speed out of range (Type 0, Spd 120)'
         """
         used = [name for name in row.schema.names if name in self.condition.fields]
-        shown = [f"{name} {_shown(row.column(name)[0].as_py())}" for name in used]
+        shown = [f"{name} {_shown(python_value(row.column(name)[0]))}" for name in used]
         return f"{self.reason} ({', '.join(shown)})" if shown else self.reason
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
 from aurora.engine.sinks.address import open_rejects, open_sink
-from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.engine.sinks.encode import csv_header, json_lines, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.sink import StagingSink, publish
 from aurora.engine.sinks.text import TextSink
@@ -449,3 +449,19 @@ def test_a_file_of_something_else_is_not_replaced_by_rejects(tmp_path: Path) -> 
     ):
         open_rejects(f"csv:{tmp_path}/rejects.csv")
     assert (tmp_path / "rejects.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_years_of_more_than_four_digits() -> None:
+    times = pa.array([2**62, -(2**62), 0, 253402300800000000, None], pa.int64()).cast(
+        pa.timestamp("us", "UTC")
+    )
+    days = pa.array([2**31 - 1, -719_528, 0, None, 11], pa.int32()).cast(pa.date32())
+    lines = to_csv(pa.record_batch({"t": times, "d": days})).decode().splitlines()
+    assert lines == [
+        "+148108-07-06 14:00:27.387904,+5881580-07-11",
+        "-144169-06-28 09:59:32.612096,0000-01-01",
+        "1970-01-01 00:00:00,1970-01-01",
+        "+10000-01-01 00:00:00,",
+        ",1970-01-12",
+    ]
+    assert json_lines(pa.record_batch({"t": times[:1]}), 3) == b'{"t": "+148108-07-06 14:00:27.387"}\n'

@@ -1,8 +1,10 @@
 """Parquet files that are damaged or do not fit: rejected, told once, and the others are read."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -10,6 +12,9 @@ import pytest
 from aurora import AuroraError, Schema
 from aurora.engine.sources.address import read_table
 from aurora.engine.sources.files.parquet import ParquetFiles
+from aurora.engine.sources.input_checks import check_portion
+from aurora.engine.sources.source import Portion
+from aurora.network.checks import read_checks
 from tests.engine.test_sources import drained, rows_of
 
 SCHEMA = Schema.parse("a int")
@@ -68,3 +73,66 @@ def test_a_damaged_table_is_a_fault_that_names_its_file(tmp_path: Path) -> None:
     write_parquet(tmp_path / "t.parquet", [1], name="b")
     with pytest.raises(AuroraError, match=r"table zones: t.parquet: has no field a; its fields are b"):
         read_table("zones", f"parquet:{tmp_path}/t.parquet", SCHEMA)
+
+
+STRUCT = pa.struct([("x", pa.int64()), ("y", pa.struct([("z", pa.timestamp("ms"))]))])
+# Types as files have them, with values that may or may not fit another type.
+THERE: dict[pa.DataType, list[Any]] = {
+    pa.int64(): [0, 7, 2**62],
+    pa.string(): ["1", "x", ""],
+    pa.float64(): [1.0, 1.5, float("nan")],
+    pa.bool_(): [True, False],
+    pa.timestamp("us", "UTC"): [0, 2**62, -(2**62)],
+    pa.timestamp("ms"): [0, 2**60, 1_700_000_000_000],
+    pa.timestamp("ns"): [0, 2**62],
+    pa.date32(): [0, 2**31 - 1],
+    pa.list_(pa.int64()): [[], [1, 2**40]],
+    pa.list_(STRUCT): [[], [{"x": 1, "y": None}]],
+    pa.map_(pa.string(), pa.int64()): [[], [("a", 1)]],
+    STRUCT: [{"x": 1, "y": {"z": 5}}, {"x": None, "y": {"z": 2**60}}],
+    pa.struct([("x", pa.string())]): [{"x": "a"}],
+}
+EXPECTED = [
+    "int", "string", "double", "boolean", "timestamp", "date", "decimal(9,2)", "array<int>", "map<string, int>",
+    "struct<x: int>", "struct<x: int, y: struct<z: timestamp>>", "array<struct<x: int>>", "struct<y: struct<z: int>>",
+]  # fmt: skip
+
+
+def drawn(random: Random, kind: pa.DataType, rows: int) -> pa.Array:
+    values = [random.choice([*THERE[kind], None]) for _ in range(rows)]
+    if pa.types.is_temporal(kind):
+        return pa.array(values, pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
+    return pa.array(values, kind)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_files_with_other_types_are_rejected_row_by_row(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    fields = [f"f{number}" for number in range(random.randint(1, 3))]
+    schema = Schema.parse(", ".join(f"{name} {random.choice(EXPECTED)}" for name in fields))
+    rows = random.randint(1, 5)
+    table = pa.table({name: drawn(random, random.choice(list(THERE)), rows) for name in fields})
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet", row_group_size=2)
+    found = []
+    for at_once in (1, 3, 100):
+        portions = drained(ParquetFiles(str(tmp_path / "in.parquet"), schema), schema, at_once, 1)
+        rejects = [(bad.line, bad.reason, bad.text) for portion in portions for bad in portion.rejects]
+        found.append((sum(portion.rows.num_rows for portion in portions), sorted(rejects)))
+        kept, bad = found[-1]
+        whole = len(bad) == 1 and bad[0][0] == 0 and kept == 0
+        assert whole or kept + len(bad) == rows
+        assert all("\n" not in reason for _, reason, _ in bad)
+    assert found[0] == found[1] == found[2]
+
+
+def test_checks_of_times_outside_of_pythons_years(tmp_path: Path) -> None:
+    schema = Schema.parse("t timestamp, i int")
+    times = pa.array([2**62, 0], pa.int64()).cast(schema["t"])
+    rows = pa.record_batch([times, pa.array([1, 2], pa.int32())], schema=schema.arrow())
+    checks = read_checks({"too early": "i > 1 AND t IS NOT NULL"}, schema, "input r")
+    portion = check_portion("r", Portion(rows, np.arange(2)), checks)
+    assert portion.rows.num_rows == 1
+    (reject,) = portion.rejects
+    assert (
+        reject.line == 1 and "4611686018427387904" in reject.text and "4611686018427387904" in reject.reason
+    )

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.tuples.python_values import python_value
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.avro.read import read_records
 from aurora.engine.avro.registry import FRAME, UnknownSchema, known_schema
@@ -109,7 +110,7 @@ def _fitting(
         try:
             cast(column.slice(place, 1))
         except pa.ArrowInvalid:
-            bad.setdefault(at, not_a(name, str(column[place].as_py()), kind))
+            bad.setdefault(at, not_a(name, str(python_value(column[place])), kind))
             fits[place] = False
     return cast(pc.if_else(pa.array(fits), column, pa.scalar(None, column.type)))
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.expressions.kernels.far_years import with_years
 from aurora.algebra.tuples.lists import with_elements
 from aurora.algebra.tuples.maps import as_lists, entries_of
 from aurora.engine.sinks.times import time_text
@@ -198,6 +199,8 @@ def _plain(column: pa.Array, digits: int | None = None) -> pa.Array:
     """Numbers, truth values and times as text: doubles with a point, times without a zone, which is UTC."""
     if pa.types.is_timestamp(column.type):
         return time_text(column, digits)
+    if pa.types.is_date32(column.type):
+        return with_years(column, lambda near: near.cast(pa.string()))
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
         # Whole numbers come without a point; from 1e10 on they come in powers of ten.

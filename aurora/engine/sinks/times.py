@@ -5,6 +5,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aurora.algebra.expressions.kernels.far_years import with_years
+from aurora.algebra.tuples.types import TIMESTAMP
+
 __all__ = ["time_text"]
 
 DAY = 86_400_000_000
@@ -24,11 +27,10 @@ def time_text(column: pa.Array, digits: int | None = None) -> pa.Array:
     """
     values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     days, inside = np.divmod(values, DAY)
-    if len(values) == 0 or days.min() < FIRST or days.max() > LAST:
-        text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%d %H:%M:%S")
-        if digits is None:
-            return pc.replace_substring_regex(text, r"\.?0+$", "")
-        return pc.utf8_slice_codeunits(text, 0, digits - (6 if digits else 7) or None)
+    if len(values) == 0:
+        return pa.array([], pa.string())
+    if days.min() < FIRST or days.max() > LAST:
+        return with_years(column.cast(pa.int64()).view(TIMESTAMP), lambda near: time_text(near, digits))
     text = np.tile(FORM, (len(values), 1))
     known, which = np.unique(days, return_inverse=True)
     dates = np.datetime_as_string(known.astype("datetime64[D]")).astype("S10")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.tuples.python_values import python_rows
 from aurora.algebra.tuples.train import Ints, Mask
 from aurora.engine.sources.source import Portion, Reject
 from aurora.network.checks import Check
@@ -53,7 +54,7 @@ def find_origins(name: str, portion: Portion, places: Ints) -> list[Reject]:
     if portion.origins is not None:
         return portion.origins(numbers)
     # A row that was no line of text: its number in the source, and its fields.
-    rows = portion.rows.take(pa.array(places)).to_pylist()
+    rows = python_rows(portion.rows.take(pa.array(places)))
     texts = [json.dumps(row, default=str)[:SHOWN] for row in rows]
     return [Reject(name, int(number) + 1, "", text) for number, text in zip(numbers, texts, strict=True)]
 

@@ -1,5 +1,6 @@
 """Years that Arrow does not know: its calendar goes from -32767 to 32767, and a timestamp ten times as far."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from aurora.algebra.expressions.kernels.columns import column, nulls, plain
 from aurora.algebra.tuples.types import DATE, STRING
 
-__all__ = ["bring_near", "padded", "year_text"]
+__all__ = ["bring_near", "padded", "with_years", "year_text"]
 
 DAY = 86_400_000_000
 # The calendar, days of the week included, comes again after 400 years.
@@ -34,6 +35,16 @@ def bring_near(value: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64] | None]
         return value, None
     cycles = np.where(far, numbers // (DAYS * day), 0)
     return column(numbers - cycles * (DAYS * day), missing, value.type), cycles * YEARS
+
+
+def with_years(value: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return the text of dates or timestamps, also of years that have more than four digits."""
+    near, taken = bring_near(value)
+    text = write(near)
+    if taken is None:
+        return text
+    years = pc.add(pc.cast(pc.utf8_slice_codeunits(text, 0, 4), pa.int64()), pa.array(taken))
+    return pc.binary_join_element_wise(year_text(years, 4), pc.utf8_slice_codeunits(text, 4), "")
 
 
 def year_text(years: pa.Array, count: int) -> pa.Array:

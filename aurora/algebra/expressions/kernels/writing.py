@@ -1,7 +1,6 @@
 """Values as text, the way Java writes them."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,7 @@ import pyarrow.compute as pc
 
 from aurora.algebra.expressions.coercion import FRACTIONS
 from aurora.algebra.expressions.kernels.columns import Kernel, Value
-from aurora.algebra.expressions.kernels.far_years import bring_near, year_text
+from aurora.algebra.expressions.kernels.far_years import with_years
 from aurora.algebra.tuples.types import DATE, STRING, TIMESTAMP
 
 __all__ = ["writer"]
@@ -46,16 +45,6 @@ def java_text(number: np.floating) -> str:
 
 def dates(value: Value) -> pa.Array:
     return with_years(value, lambda near: pc.cast(near, STRING))
-
-
-def with_years(value: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Return the text of dates or timestamps, also of years that have more than four digits."""
-    near, taken = bring_near(value)
-    text = write(near)
-    if taken is None:
-        return text
-    years = pc.add(pc.cast(pc.utf8_slice_codeunits(text, 0, 4), pa.int64()), pa.array(taken))
-    return pc.binary_join_element_wise(year_text(years, 4), pc.utf8_slice_codeunits(text, 4), "")
 
 
 def timestamps(value: Value) -> pa.Array:

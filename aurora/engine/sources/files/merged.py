@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from aurora.algebra.tuples.python_values import python_value
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.algebra.tuples.types import type_name
@@ -225,7 +226,7 @@ class MergedFiles:
     def _shown(self, key: int) -> str:
         kind = self.schema[self.by]
         value = pa.scalar(key, pa.int32() if pa.types.is_date(kind) else pa.int64())
-        return str(value.cast(kind).as_py())
+        return str(python_value(value.cast(kind)))
 
     def _begun(self, file: int, place: Place) -> Place:
         """The place behind the header, if it is before it."""

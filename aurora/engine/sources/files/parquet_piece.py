@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from aurora.algebra.tuples.python_values import python_rows, python_value
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_nested, is_struct, struct_fields
 from aurora.engine.sources.source import Portion, Reject
@@ -48,12 +49,13 @@ class ParquetPiece:
         rejects: list[Reject] = []
         begins = 0
         with pyarrow.parquet.ParquetFile(self.path) as file:
+            paths = list(_paths(schema, _fields(file)))
             for group in range(file.num_row_groups):
                 size = file.metadata.row_group(group).num_rows
                 low, high = max(begins, self.offset), min(begins + size, self.offset + self.rows)
                 if low < high:
                     try:
-                        table = file.read_row_group(group, columns=list(_paths(schema)), use_threads=False)
+                        table = file.read_row_group(group, columns=paths, use_threads=False)
                     except (OSError, pa.ArrowException) as fault:
                         # Told by the piece that holds the first row, so that it is told once however files are cut.
                         if low == begins:
@@ -80,7 +82,8 @@ def read_chunks(path: str, schema: Schema, rows: int, number: int) -> Iterator[P
     row = 0
     try:
         with pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER) as file:
-            for chunk in file.iter_batches(rows, columns=list(_paths(schema)), use_threads=False):
+            paths = list(_paths(schema, _fields(file)))
+            for chunk in file.iter_batches(rows, columns=paths, use_threads=False):
                 rejects: list[Reject] = []
                 table = pa.Table.from_batches([chunk]).select(names).combine_chunks()
                 for at, batch in _cast(table, schema, label, row, rejects):
@@ -109,7 +112,7 @@ def _cast(
             yield row + low, part.cast(schema.arrow()).combine_chunks().to_batches()[0]
         except pa.ArrowException:
             if high - low == 1:
-                reason, text = _explain(part, schema), str(part.to_pylist()[0])
+                reason, text = _explain(part, schema), str(python_rows(part)[0])
                 rejects.append(Reject(label, row + low + 1, reason, text[:SHOWN]))
             else:
                 middle = (low + high) // 2
@@ -124,7 +127,7 @@ def _explain(row: pa.Table, schema: Schema) -> str:
             there = row.schema.field(name).type
             if is_nested(there) or is_nested(schema[name]):
                 return f"field {name}: found {there} where {a_type(schema[name])} is expected"
-            return not_a(name, str(row.column(name)[0].as_py()), schema[name])
+            return not_a(name, str(python_value(row.column(name)[0])), schema[name])
     return f"cannot be read as ({schema})"
 
 
@@ -132,11 +135,17 @@ def first_line(fault: Exception) -> str:
     return (str(fault).splitlines() or [type(fault).__name__])[0]
 
 
-def _paths(fields: Mapping[str, pa.DataType], before: str = "") -> Iterator[str]:
-    """The columns of the file: what is inside structs by dotted names."""
+def _fields(file: pyarrow.parquet.ParquetFile) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in file.schema_arrow}
+
+
+def _paths(
+    fields: Mapping[str, pa.DataType], there: Mapping[str, pa.DataType], before: str = ""
+) -> Iterator[str]:
+    """The columns of the file: what is inside structs by dotted names, if it is a struct there too."""
     for name, kind in fields.items():
-        if is_struct(kind) and kind.num_fields:
-            yield from _paths(struct_fields(kind), f"{before}{name}.")
+        if is_struct(kind) and kind.num_fields and is_struct(there[name]):
+            yield from _paths(struct_fields(kind), struct_fields(there[name]), f"{before}{name}.")
         else:
             yield before + name
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from aurora.algebra.ordering.values import from_values, to_values
+from aurora.algebra.tuples.python_values import python_value
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.sources.in_order.merging import Places
@@ -79,4 +80,4 @@ def read_keys(piece: Piece, name: str, field: str, kind: pa.DataType) -> tuple[I
 
 def show_key(key: int, kind: pa.DataType) -> str:
     """Return a value of the field as people write it."""
-    return str(from_values(np.array([key]), kind)[0].as_py()).removesuffix("+00:00")
+    return str(python_value(from_values(np.array([key]), kind)[0])).removesuffix("+00:00")
