@@ -1,5 +1,6 @@
 """Files of a followed folder that are written at the very moment at which they are looked at."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,47 @@ def test_an_empty_file_of_which_a_copy_is_to_be_made_is_waited_for(
     (folder / name_of(3, kind)).write_bytes(packed(kind, "7,8\n"))
     two = source.advance(one, 100)
     assert rows_between(source, one, two) == [(7, 8)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_compressed_file_that_is_still_written_is_waited_for(
+    folder: Path, kind: str, restart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / name_of(1, kind)
+    whole = packed(kind, "1,2\n3,4\n" * 50)
+    looks: list[str] = []
+    monkeypatch.setattr(text_files, "unpack", lambda *given: looks.append(given[0]) or unpack(*given))
+    source = of_kind(folder, kind)
+    start = source.begin()
+    for length in (1, 2, 9, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        os.utime(path, (length, length))
+        for _ in range(2):
+            assert source.advance(start, 1000) == start and not source.finished(start), length
+            assert source.row_bytes(start) == 0
+        assert looks == [str(path)], "it is unpacked once, and again when it has changed"
+        looks.clear()
+    source = of_kind(folder, kind) if restart else source
+    path.write_bytes(whole)
+    one = source.advance(start, 1000)
+    assert rows_between(source, start, one) == [(1, 2), (3, 4)] * 50
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+@pytest.mark.parametrize("later", ["2.csv", "_ended"])
+def test_a_compressed_file_that_was_cut_off_is_a_fault_once_others_have_come(
+    folder: Path, kind: str, later: str
+) -> None:
+    path = folder / name_of(1, kind)
+    path.write_bytes(packed(kind, "1,2\n" * 50)[:-3])
+    source = of_kind(folder, kind)
+    start = source.begin()
+    assert source.advance(start, 100) == start
+    (folder / later).touch()
+    for opened in (source, of_kind(folder, kind)):
+        with pytest.raises(AuroraError, match=rf"1\.csv\.{kind} cannot be unpacked: (Compressed|Truncated)"):
+            opened.advance(start, 100)
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])

@@ -11,7 +11,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files.file_dates import DATES, date_piece, dates_of, find_date
 from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.text_files import TextFiles
-from aurora.engine.sources.files.unpack import is_packed
+from aurora.engine.sources.files.unpack import CutOff, is_packed
 from aurora.engine.sources.growth import SEEN, Growth, date_rows, watch_growth
 from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
@@ -77,6 +77,8 @@ class LineFiles:
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
     _forgotten: int = 0
+    # The compressed file that ended too early when it was looked at last, its size and its time.
+    _cut: tuple[str, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.style == "csv":
@@ -134,10 +136,23 @@ class LineFiles:
         return self._files.several and (path != self._files.known()[-1] or self._files.ended())
 
     def _must_come(self, path: str) -> bool:
-        """Whether nothing of a file is there yet of which a copy is to be made: the last one, if others may follow."""
+        """Whether a file of which a copy is to be made is not whole yet: the last one, if others may follow."""
         if not self.follow or not self._texts.is_copied(path) or path != self._files.known()[-1]:
             return False
-        return os.path.exists(path) and FileText.of(path).size() == 0 and not self._files.ended()
+        return os.path.exists(path) and self._is_cut(path) and not self._files.ended()
+
+    def _is_cut(self, path: str) -> bool:
+        """Whether a file is empty, or compressed and ends too early; as long as it stays so, it is unpacked once."""
+        found = os.stat(path)
+        seen = path, found.st_size, found.st_mtime_ns
+        if found.st_size == 0 or seen == self._cut:
+            return True
+        try:
+            self._texts.text(path)
+        except CutOff:
+            self._cut = seen
+            return True
+        return False
 
     def forget(self, cursor: Cursor) -> None:
         """Copies of files that are done with go."""

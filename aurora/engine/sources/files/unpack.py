@@ -12,12 +12,20 @@ import pyarrow as pa
 from aurora.engine.durable import make_folder, sync_folder
 from aurora.errors import AuroraError
 
-__all__ = ["is_packed", "open_packed", "unpack", "unpacked_path"]
+__all__ = ["CutOff", "is_packed", "open_packed", "unpack", "unpacked_path"]
 
 ENDINGS = (".gz", ".zst", ".bz2")
 CHUNK = 1 << 20
 # A file may become so many times as large as it is, or have so many bytes: logs that compress best are far below.
 RATIO, SMALL = 200, 4 << 30
+
+
+# What Arrow says of a file of zstd that ends too early.
+TRUNCATED = "Truncated"
+
+
+class CutOff(AuroraError):
+    """A compressed file ends too early: it is damaged, or still being written."""
 
 
 def is_packed(path: str) -> bool:
@@ -58,7 +66,11 @@ def unpack(path: str, folder: str, encoding: str | None = None, most: int | None
         except UnicodeError:
             raise AuroraError(f"{path} is not {encoding} text; check ?encoding=") from None
         except (OSError, EOFError, zlib.error) as fault:
-            raise AuroraError(f"{path} cannot be unpacked: {str(fault).splitlines()[0]}") from None
+            # Two bytes say that it is a file of gzip.
+            begun = path.endswith(".gz") and os.path.getsize(path) < 2
+            cut = begun or isinstance(fault, EOFError) or str(fault).startswith(TRUNCATED)
+            kind = CutOff if cut else AuroraError
+            raise kind(f"{path} cannot be unpacked: {str(fault).splitlines()[0]}") from None
         os.replace(target + ".partial", target)
         sync_folder(folder)
     return target
