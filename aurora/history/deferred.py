@@ -125,6 +125,11 @@ class Deferred:
         """From its next batch on its trains wait, or go on. Does not wait for the batch under way."""
         self._run.hold(held)
 
+    def release(self) -> None:
+        """Let its trains go on for good: nothing goes before them any more."""
+        self.gathering = 0.0
+        self.hold(False)
+
     @property
     def paused(self) -> bool:
         return self._run.controls.paused

@@ -71,6 +71,9 @@ class Parts:
                 if text != told and self.main.state != "stopped":
                     logging.getLogger("aurora").warning(text)
                 told = text
+        if not self._over.is_set():
+            # Its input has ended, and nobody waits for that: nothing goes before what is left any more.
+            self.deferred.release()
 
     def _find_ages(self) -> dict[str, float]:
         """How old what waits at the arcs is, by the outputs that it leads to."""

@@ -91,6 +91,32 @@ def test_what_waits_since_the_last_batch_is_as_old_as_that(later: Deferred, cloc
     assert later.waiting() and later.find_age() == pytest.approx(8.0)
 
 
+def test_a_part_is_not_held_once_the_input_of_the_other_has_ended(
+    later: Deferred, arc: Arc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if nobody waits for the network."""
+    monkeypatch.setattr(parts, "TICK", 0.0)
+    main: Any = SimpleNamespace(state="running")
+    ended = threading.Event()
+
+    class Holding:
+        entering = 0.0
+
+        def decide(self, main: Any, deferred: Deferred) -> None:
+            deferred.gathering = 5.0
+            deferred.hold(True)
+            if ended.is_set():
+                main.state = "stopped"
+
+    turns: Any = Holding()
+    both = Parts(main, later, turns)
+    ended.set()
+    both._ticking.join()
+    assert main.state == "stopped" and not later.held and not later.gathering
+    later._note(report())
+    assert not later.held
+
+
 def test_trains_do_not_gather_for_a_part_that_is_to_end(later: Deferred) -> None:
     """A batch of it is under way while it is told that nothing more will come."""
     later.gathering = 5.0
