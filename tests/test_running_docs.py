@@ -99,7 +99,7 @@ def do(command: str, shown: str, background: Background) -> None:
         background.kill()
     elif command.startswith("aurora status"):
         until(lambda: tables(asked(rest)), tables(shown), background)
-    elif command.startswith("aurora peek"):
+    elif command.startswith(("aurora peek", "aurora check")):
         until(lambda: asked(rest), shown, background)
     elif first == "aurora":
         aurora(rest)

@@ -1,10 +1,10 @@
 """A network drawn with its figures: its boxes and arcs as plain data, and as text beside what was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aurora.engine.drops import WHOLE, Drop
-from aurora.network.network import Network
+from aurora.network.network import Network, Port
 
 __all__ = ["describe_arcs", "draw_figures"]
 
@@ -23,7 +23,19 @@ def describe_arcs(network: Network) -> dict[str, Any]:
             for box in network.boxes.values()
         ],
         "outputs": {name: str(output.port) for name, output in network.outputs.items()},
+        "points": {name: str(schema) for name, schema in network.point_schemas().items()},
+        "streams": {str(port): str(network.schema(port)) for port in _streams(network)},
     }
+
+
+def _streams(network: Network) -> Iterator[Port]:
+    """Yield the inputs that are no stored sets, and all ports of the boxes."""
+    for name, entry in network.inputs.items():
+        if entry.stored is None:
+            yield Port(name)
+    for box in network.boxes.values():
+        for port in box.operator.outputs:
+            yield Port(box.name, port)
 
 
 def draw_figures(drawn: Mapping[str, Any], status: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ NETWORKS = {
     "run": "aurora.cli.networks:run_network",
     "check": "aurora.cli.networks:check",
     "explain": "aurora.cli.explain:explain",
+    "picture": "aurora.cli.picture:picture",
     "capacity": "aurora.cli.capacity:capacity",
     **{
         name: f"aurora.cli.homes:{name}"

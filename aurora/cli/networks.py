@@ -1,7 +1,7 @@
 """`aurora check` and `aurora run`: networks from the command line."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from aurora.cli.telling import tell, warn
 from aurora.engine.settings import Settings
 
 if TYPE_CHECKING:
+    from aurora.algebra.tuples.schema import Schema
     from aurora.network.network import Network
     from aurora.network.wants import Wants
 
@@ -54,16 +55,45 @@ def tell_wants(path: Path) -> "Callable[[Wants], None]":
     return told
 
 
-def look_into(network: Path, allow_file: list[Path] | None, parameters: list[str] | None) -> "Network":
-    """Read a network to look at it: opened are its modules, and stored sets beside it or where it is allowed."""
+def look_into(
+    network: Path,
+    allow_file: list[Path] | None,
+    parameters: list[str] | None,
+    points: "Mapping[str, Schema] | None" = None,
+) -> "Network":
+    """Read a network to look at it: opened are its modules, and stored sets beside it or where it is allowed.
+
+    `points` are those of a running network, if it is a query.
+    """
     from aurora.network.text import read_network
 
     given = read_parameters(parameters)
-    return read_network(network, parameters=given, files=allow_file or [], tell=tell_wants(network)).checked()
+    told = tell_wants(network)
+    return read_network(network, points, parameters=given, files=allow_file or [], tell=told).checked()
 
 
-def check(network: NetworkFile, parameters: Parameters = None, allow_file: AllowedFiles = None) -> None:
+def check(
+    network: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NETWORK]",
+            help="A network file, for example border.yaml, or module:function; not needed with --home.",
+        ),
+    ] = None,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="The home of a network, running or stopped: check a query that is to be attached there, or show the "
+            "points and streams of the network."
+        ),
+    ] = None,
+    parameters: Parameters = None,
+    allow_file: AllowedFiles = None,
+) -> None:
     """Check a network: its schemas, its ports, and that it has no loops. Print its boxes.
+
+    With --home it checks a query on the points of the network that runs, or has run, there; without a query it prints
+    these points, and all streams of the network, with their fields.
 
     The modules of its own functions are imported. Files of stored sets that give no schema are opened, below the folder
     of the network only; --allow-file allows others.
@@ -74,13 +104,24 @@ def check(network: NetworkFile, parameters: Parameters = None, allow_file: Allow
       aurora check border.yaml --allow-file /data/rates.parquet
       aurora check border.yaml --set least=40
       aurora check mymodule:make_network
+      aurora check --home border-home
+      aurora check near.yaml --home border-home
     """
     from aurora.adapt.obstacles import find_doubts
     from aurora.cli.summary import count
     from aurora.engine.plan.explain import describe_network
     from aurora.network.asof_races import find_races
 
-    checked = look_into(network, allow_file, parameters)
+    if home is None and network is None:
+        raise typer.BadParameter("give a network, --home DIR, or both", param_hint="NETWORK")
+    points = None if home is None else _read_points(home, shown=network is None)
+    if network is None:
+        return
+    checked = look_into(network, allow_file, parameters, points)
+    if points is not None:
+        from aurora.history.query import check_query
+
+        check_query(checked, points)
     typer.echo(printable(describe_network(checked)))
     for race in find_races(checked):
         warn(race.describe(known=False))
@@ -90,6 +131,20 @@ def check(network: NetworkFile, parameters: Parameters = None, allow_file: Allow
     )
     for doubt in find_doubts(checked):
         warn(doubt)
+
+
+def _read_points(home: Path, shown: bool) -> "dict[str, Schema]":
+    """Return the points of a home with their schemas; print them and the streams if they are to be `shown`."""
+    from aurora.history.home import Home
+
+    place = Home.of(home)
+    place.check_there()
+    points, streams = place.read_schemas()
+    if shown:
+        lines = [f"  point  {name} ({schema})" for name, schema in points.items()]
+        lines += [f"  stream {name} ({schema})" for name, schema in streams.items()]
+        typer.echo(printable("\n".join([f"network {(place.read_network() or {}).get('name')}", *lines])))
+    return points
 
 
 def run_network(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aurora.algebra.tuples.schema import Schema
 from aurora.engine.checkpoint import has_begun, is_checkpoint
 from aurora.engine.durable import Damaged, cannot_write, read_json, replace_note, write_whole
 from aurora.engine.locks import Locks, check_outside, is_held
@@ -289,6 +290,21 @@ class Home:
             # The next run writes it anew.
             return None
         return found
+
+    def read_schemas(self) -> tuple[dict[str, Schema], dict[str, Schema]]:
+        """Return the schemas of points, views and stored sets, and those of all streams, of the last run's network."""
+        found = self.read_network()
+        if found is None or "points" not in found:
+            if self.is_starting:
+                raise self.fault_of_start()
+            raise AuroraError(
+                f"{self.folder} holds no schemas, because no run of this version has begun there; start one with "
+                f"aurora run NETWORK --home {self.folder}"
+            )
+        points, streams = (
+            {name: Schema.parse(text) for name, text in found[kind].items()} for kind in ("points", "streams")
+        )
+        return points, streams
 
     @property
     def _network(self) -> Path:

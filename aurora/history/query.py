@@ -92,6 +92,8 @@ class AttachedQuery:
         self._interrupted = False
         self._run: SparkRun | None = None
         self._told = threading.Event()
+        # Its rejects lie there, and a sink makes no folders around its own.
+        home.query(note.name).mkdir(parents=True, exist_ok=True)
         own = replace(
             settings,
             home=None,

@@ -314,10 +314,13 @@ def test_a_run_told_in_json(aurora, monkeypatch: pytest.MonkeyPatch) -> None:  #
     ("words", "told"),
     [
         (["fly"], "No such command 'fly'; see aurora --help"),
-        (["check"], "Missing argument 'NETWORK'; see aurora check --help"),
+        (
+            ["check"],
+            "Invalid value for NETWORK: give a network, --home DIR, or both; see aurora check --help",
+        ),
         (
             ["run", "--sourec", "x"],
-            "No such option: --sourec (Possible options: --source); see aurora run --help",
+            "No such option: --sourec (Possible options: --set, --source); see aurora run --help",
         ),
         (["nexmark", "run", "--xyzzy"], "No such option: --xyzzy; see aurora nexmark run --help"),
     ],

@@ -128,7 +128,7 @@ def test_show_takes_no_markup(aurora, tmp_path: Path, form: str) -> None:  # typ
 
 def test_a_picture_is_well_formed() -> None:
     network = Network('<script>"&')
-    stream = network.input('<script>alert("1")</script>', "`<b>` int, `]]>` int")
-    network.output("[/x]&", stream.filter("`<b>` > 1 AND '\x1b' <> '\x00'", name='"onload:"x'))
+    stream = network.input('<script>alert("1")', "`<b>` int, `]]>` int")
+    network.output("[x]&", stream.filter("`<b>` > 1 AND '\x1b' <> '\x00'", name='"onload:"x'))
     network.input("b", "A int").filter("`A` = 1 OR '\uffff' = 'x'", name="c")
     ElementTree.fromstring(network.svg())
