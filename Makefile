@@ -38,13 +38,13 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks.linear_road_tools
 	@$(BIN)/python -m benchmarks.firehose
 
-# The lock file pins every version; the stamp makes the second set-up instant.
+# The lock file pins every version and the hash of every file; the stamp makes the second set-up instant.
 $(READY): pyproject.toml requirements.lock scripts/ensure-java
 	@scripts/ensure-java
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the pinned packages into $(VENV) (once; about two minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/aurora prepare || echo "(not prepared: everything works, but starts more slowly)"
 	@touch $@
 

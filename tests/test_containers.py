@@ -6,8 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "cluster.md").read_text()
-INSTRUCTIONS = {"FROM", "WORKDIR", "COPY", "RUN", "ARG", "USER", "EXPOSE", "ENTRYPOINT", "CMD"}
+INSTRUCTIONS = {"FROM", "WORKDIR", "COPY", "RUN", "ARG", "USER", "EXPOSE", "ENTRYPOINT", "CMD", "ENV"}
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -28,7 +28,8 @@ def instructions() -> list[tuple[str, str]]:
 
 def test_the_image() -> None:
     found = instructions()
-    assert found[0][0] == "FROM"
+    bases = [rest.split()[0] for name, rest in found if name == "FROM"]
+    assert found[0] == ("ARG", "BASE=python:3.11-slim") and set(bases) == {"${BASE}"}
     stages = {rest.split(" AS ")[1] for name, rest in found if name == "FROM" and " AS " in rest}
     for name, rest in found:
         if name == "COPY" and "--from=" in rest:
@@ -43,9 +44,13 @@ def test_the_image() -> None:
     last = [place for place, (name, _) in enumerate(found) if name == "FROM"][-1]
     users = [rest for name, rest in found[last:] if name == "USER"]
     assert users and users[-1] not in ("root", "0"), "it does not run as root"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    (given,) = (rest for name, rest in found if name == "ARG")
-    assert set(given.removeprefix("EXTRAS=").split(",")) <= extras.keys()
+    (lock,) = (rest.removeprefix("LOCK=") for name, rest in found if rest.startswith("LOCK="))
+    assert (ROOT / lock).exists()
+    # Nothing is installed that has no hash, also not to build the package.
+    for command in re.findall(
+        r"pip install ([^&\n]*)", "\n".join(rest for name, rest in found if name == "RUN")
+    ):
+        assert "--require-hashes" in command or ("--no-deps" in command and "--no-build-isolation" in command)
 
 
 def test_what_is_sent_to_docker() -> None:
@@ -108,39 +113,84 @@ def test_a_container_is_an_executor(bin_folder: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_recipe_for_kubernetes() -> None:
+def recipe() -> dict[tuple[str, str], Any]:
+    """The parts of the recipe, by kind and name."""
     block = re.search(r"^```yaml kubernetes.yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert block is not None
-    parts = {part["kind"]: part for part in yaml.safe_load_all(block[1])}
+    return {(part["kind"], part["metadata"]["name"]): part for part in yaml.safe_load_all(block[1])}
+
+
+def test_the_recipe_for_kubernetes() -> None:
+    parts = recipe()
     assert all({"apiVersion", "kind", "metadata"} <= part.keys() for part in parts.values())
-    settings = parts["ConfigMap"]["data"]
+    settings = parts["ConfigMap", "aurora-doors"]["data"]
     lines = dict(line.split() for line in settings["spark-defaults.conf"].splitlines())
-    pod = parts["StatefulSet"]["spec"]["template"]["spec"]
+    pod = parts["StatefulSet", "aurora-doors"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert lines["spark.authenticate"] == lines["spark.network.crypto.enabled"] == "true"
     # What is named twice is the same.
-    name = parts["StatefulSet"]["metadata"]["name"]
-    assert lines["spark.kubernetes.driver.pod.name"] == f"{name}-0"
+    assert lines["spark.kubernetes.driver.pod.name"] == "aurora-doors-0"
     assert lines["spark.kubernetes.container.image"] == container["image"]
-    claim = parts["PersistentVolumeClaim"]["metadata"]["name"]
-    assert claim == pod["volumes"][0]["persistentVolumeClaim"]["claimName"]
-    assert claim == lines["spark.kubernetes.executor.volumes.persistentVolumeClaim.data.options.claimName"]
-    assert pod["serviceAccountName"] == parts["ServiceAccount"]["metadata"]["name"]
+    assert ("PersistentVolumeClaim", pod["volumes"][0]["persistentVolumeClaim"]["claimName"]) in parts
+    mount = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data"
+    assert ("PersistentVolumeClaim", lines[f"{mount}.options.claimName"]) in parts
+    assert ("ServiceAccount", pod["serviceAccountName"]) in parts
     assert "/etc/aurora/doors.yaml" in container["args"] and "doors.yaml" in settings
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_the_recipe_allows_no_more_than_it_must() -> None:
+    parts = recipe()
+    settings = parts["ConfigMap", "aurora-doors"]["data"]
+    lines = dict(line.split() for line in settings["spark-defaults.conf"].splitlines())
+    # All of it is in a namespace of its own.
+    (own,) = (name for kind, name in parts if kind == "Namespace")
+    assert own != "default" and lines["spark.kubernetes.namespace"] == own
+    assert {part["metadata"].get("namespace", own) for part in parts.values()} == {own}
+    rules = parts["Role", "aurora"]["rules"]
+    assert {resource for rule in rules for resource in rule["resources"]} == {"pods", "configmaps"}
+    assert not {"*", "update", "secrets"} & {
+        word for rule in rules for word in rule["verbs"] + rule["resources"]
+    }
+    # Executors run the user's functions: they have no token, and the role is not theirs.
+    account = lines["spark.kubernetes.authenticate.executor.serviceAccountName"]
+    assert parts["ServiceAccount", account]["automountServiceAccountToken"] is False
+    assert (
+        [subject["name"] for subject in parts["RoleBinding", "aurora"]["subjects"]] == ["aurora"] != [account]
+    )
+    template = lines["spark.kubernetes.executor.podTemplateFile"].removeprefix("/etc/aurora/")
+    driver = parts["StatefulSet", "aurora-doors"]["spec"]["template"]
+    executor = yaml.safe_load(settings[template])["spec"]
+    assert executor["automountServiceAccountToken"] is False
+    assert executor["containers"][0]["name"] == lines["spark.kubernetes.executor.podTemplateContainerName"]
+    for pod in (driver["spec"], executor):
+        assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] == 1000
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        (container,) = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert "/tmp" in {mount["mountPath"] for mount in container["volumeMounts"]}
+    # Nobody connects but they and who reads the metrics.
+    policies = {name: part["spec"] for (kind, name), part in parts.items() if kind == "NetworkPolicy"}
+    assert any(policy["podSelector"] == {} and "ingress" not in policy for policy in policies.values())
+    (opened,) = (policy for policy in policies.values() if "ingress" in policy)
+    label = opened["podSelector"]["matchLabels"]
+    assert label.items() <= driver["metadata"]["labels"].items()
+    assert lines["spark.kubernetes.executor.label.app"] == label["app"]
 
 
 def test_the_command_of_the_recipe(aurora_help: str) -> None:
     """Its options are those of the command, and its network is one."""
     from aurora import from_text
 
-    block = re.search(r"^```yaml kubernetes.yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert block is not None
-    parts = {part["kind"]: part for part in yaml.safe_load_all(block[1])}
-    options = parts["StatefulSet"]["spec"]["template"]["spec"]["containers"][0]["args"][2:]
+    parts = recipe()
+    options = parts["StatefulSet", "aurora-doors"]["spec"]["template"]["spec"]["containers"][0]["args"][2:]
     assert [option for option in options if f" {option.partition('=')[0]} " not in aurora_help] == []
-    network = from_text(parts["ConfigMap"]["data"]["doors.yaml"]).checked()
+    network = from_text(parts["ConfigMap", "aurora-doors"]["data"]["doors.yaml"]).checked()
     assert list(network.inputs) == ["visits"] and list(network.outputs) == ["busy"]
 
 

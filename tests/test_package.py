@@ -227,11 +227,39 @@ def test_each_extra_is_known() -> None:
 
 
 def test_the_lock_file_has_all_that_is_asked_for() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()[1:]
-    locked = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+    locked = {re.split(r"[\[=]", package)[0] for package, _ in read_lock("requirements.lock")}
     asked = [
         *PROJECT["dependencies"],
         *(each for extra in PROJECT["optional-dependencies"].values() for each in extra),
     ]
     names = {re.split(r"[<>=\[]", each)[0].lower().replace("_", "-") for each in asked} - {"aurora-spark"}
     assert names - locked == set()
+
+
+def read_lock(name: str) -> list[tuple[str, list[str]]]:
+    """Return each package of a lock file, with its version, and the hashes that its files may have."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / name).read_text())
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            package, *hashes = line.split()
+            found.append((package.lower().replace("_", "-"), hashes))
+    return found
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "docker/requirements.lock"])
+def test_all_that_is_installed_is_known_by_its_hash(name: str) -> None:
+    locked = read_lock(name)
+    assert len(locked) > 20
+    for package, hashes in locked:
+        assert re.fullmatch(r"[a-z0-9.-]+(\[[a-z,]+\])?==\S+", package)
+        assert hashes and all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", each) for each in hashes), package
+    assert "://" not in (ROOT / name).read_text()
+
+
+def test_the_image_has_what_was_tested() -> None:
+    tested = {package for package, _ in read_lock("requirements.lock")}
+    assert {package for package, _ in read_lock("docker/requirements.lock")} <= tested
+    assert (
+        "pip install --quiet --disable-pip-version-check --require-hashes" in (ROOT / "Makefile").read_text()
+    )

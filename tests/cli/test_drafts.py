@@ -175,7 +175,7 @@ def test_of_a_pipe_the_records_are_taken_that_are_needed(desk: Path) -> None:
             ["draft", "mqtt:h:1883/t"],
             "^mqtt:h:1883/t: only csv:, json:, parquet: and sqlite: can be looked at",
         ),
-        (["show", "r.csv", "k"], "r.csv is a file: a stream and --source go with a network"),
+        (["show", "r.csv", "k"], "r.csv is a file: a stream, --source and --set go with a network"),
         (["show", "r.csv", "--format", "xml"], "--format xml: write table, csv or json"),
         (["show", "nothing.csv"], "there is no file nothing.csv"),
         (["draft", "nothing.csv"], "there is no file nothing.csv"),
