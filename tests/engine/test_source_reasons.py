@@ -14,6 +14,8 @@ from aurora import AuroraError, Schema
 from aurora.engine.sources.address import open_source
 from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.sources.source import Portion, notices
+from aurora.engine.sources.text import hexadecimal, parse
+from aurora.engine.sources.text.hexadecimal import hexadecimal_columns
 from aurora.engine.sources.text.parse import parse_csv, parse_json
 from aurora.engine.sources.text.reasons import Unreadable
 from tests.engine.test_sources import drained, rows_of
@@ -226,7 +228,7 @@ def test_numbers_are_read_as_the_docs_say(kind: str, good: str, bad: str) -> Non
     parse = parse_csv(Schema.parse(f"v {kind}"))
     assert [cell for cell in good.split() if parse.explain(f"{cell}\n".encode())] == []
     assert [cell for cell in bad.split() if not parse.explain(f"{cell}\n".encode())] == []
-    assert (parse.explain(b" 1\t\n") == "") == (kind != "boolean")
+    assert parse.explain(b" 1\t\n") == ""
 
 
 @pytest.mark.parametrize("length", [(1 << 18) - 2, (1 << 18) - 1, 1 << 18])
@@ -234,6 +236,37 @@ def test_hexadecimal_far_behind_other_text(length: int) -> None:
     parse = parse_csv(Schema.parse("s string, n int"))
     with pytest.raises(Unreadable, match="field n: '0x10' is not an int"):
         parse(b"a" * (length - 1) + b",0x10\n")
+
+
+@pytest.mark.parametrize("length", [1, 1 << 18])
+def test_hexadecimal_in_other_columns_costs_no_second_parse(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(parse, "check_hexadecimal", lambda *_: pytest.fail("parsed again"))
+    filler = "y" * length
+    lines = [f"0x1f,7,{filler}", f" 0X2,8,a 10x {filler}", f"x,9,50x{filler}0x"]
+    rows = parse_csv(Schema.parse("s string, n int, o string"))("\n".join(lines).encode())
+    assert rows.column("n").to_pylist() == [7, 8, 9]
+
+
+CELLS = st.sampled_from(["0x1", " 0X2", "\t0x", "1", "", "a0x1", "10x", "x", "0", "a 0x1", "b\r0x1"])
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), max_size=5), st.booleans(), st.integers(1, 20))
+def test_columns_with_hexadecimal_are_found(rows: list[list[str]], ended: bool, piece: int) -> None:
+    data = "\n".join(";".join(row) for row in rows).encode() + b"\n" * ended
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hexadecimal, "PIECE", piece)
+        found = hexadecimal_columns(data, ";")
+    assert found is not None
+    wanted = {at for row in rows for at, cell in enumerate(row) if cell.lower().strip(" \t").startswith("0x")}
+    # Behind a blank inside a cell it is looked at once more, no further.
+    assert wanted <= found <= {at for row in rows for at, cell in enumerate(row) if "0x" in cell.lower()}
+
+
+def test_quotes_hide_the_columns_of_hexadecimal() -> None:
+    assert hexadecimal_columns(b'"a,b",0x1\n', ",") is None
+    assert hexadecimal_columns(b'"a,b",10x1\n', ",") == set()
 
 
 def test_a_column_of_hexadecimal_is_declared_as_text(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Bytes of CSV or JSON lines into Arrow: all records at once, or a fault."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.types import is_array, is_struct, struct_fields
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, find_breaks
 from aurora.engine.sources.text.digits import check_digits, has_decimals
-from aurora.engine.sources.text.hexadecimal import check_hexadecimal, may_hold_hexadecimal
+from aurora.engine.sources.text.hexadecimal import check_hexadecimal, hexadecimal_columns
 from aurora.engine.sources.text.json_maps import as_entries, from_entries, has_maps, with_entries
 from aurora.engine.sources.text.reasons import (
     NO_OBJECT,
@@ -102,6 +102,8 @@ class CsvParser:
                 reason = csv_reason(fault, self._columns, self._schema)
                 if not any(reason.startswith(f"field {name}: '") for name in self._times):
                     break
+            else:
+                return ""
         return reason
 
     def _reader(
@@ -138,7 +140,7 @@ class CsvParser:
                 return by_block(_whole(data)) if quoted else _by_block(data, by_block)
 
             table = parse_all(convert)
-            if integers and may_hold_hexadecimal(data):
+            if integers and self._may_be_hexadecimal(data, integers):
                 check_hexadecimal(parse_all(as_text), schema)
             for name in loose:
                 values = read_or_null(table.column(name), schema[name], _read_texts(name, schema[name]))
@@ -152,6 +154,12 @@ class CsvParser:
             return _one_batch(table, schema)
 
         return read
+
+    def _may_be_hexadecimal(self, data: bytes, integers: Collection[str]) -> bool:
+        """Whether a cell of some of the columns may be."""
+        found = hexadecimal_columns(data, self._csv.delimiter)
+        names = dict(enumerate(self._columns))
+        return found is None or any(names.get(column) in integers for column in found)
 
     def _conversion(self, types: dict[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
         return pyarrow.csv.ConvertOptions(
