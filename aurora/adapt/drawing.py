@@ -23,6 +23,7 @@ def describe_arcs(network: Network) -> dict[str, Any]:
             for box in network.boxes.values()
         ],
         "outputs": {name: str(output.port) for name, output in network.outputs.items()},
+        "parameters": dict(network.parameters),
         "points": {name: str(schema) for name, schema in network.point_schemas().items()},
         "streams": {str(port): str(network.schema(port)) for port in _streams(network)},
     }

@@ -58,6 +58,9 @@ class Settings:
             _is_number(self.batch_seconds) and 0 < self.batch_seconds < 1e6
         )
         self._check("batch_seconds", seconds, "a number of seconds above 0 and below 1,000,000, or None")
+        hosts = self.allow_hosts
+        named = not isinstance(hosts, str) and all(isinstance(host, str) for host in hosts)
+        self._check("allow_hosts", named, 'a list of HOST or HOST:PORT, such as ["db:5432"]')
         if self.home is not None and self.checkpoint is not None:
             raise AuroraError("a home contains its own checkpoint: give a home or a checkpoint, not both")
 

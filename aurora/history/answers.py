@@ -42,7 +42,7 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
             request["text"],
             request["path"],
             running.schemas,
-            request["path"],
+            request["path"] or "query",
             {name: Written(value) for name, value in (request["parameters"] or {}).items()},
         )
         name = running.attach(

@@ -247,6 +247,8 @@ class Home:
             found: dict[str, Any] = read_json(self._status)
         except (FileNotFoundError, Damaged):
             found = self._describe_totals()
+            parameters = (self.read_network() or {}).get("parameters")
+            found |= {"parameters": parameters} if parameters else {}
         return {**found, "state": "starting" if self.is_starting else "stopped", "waits": []}
 
     def _describe_totals(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.postgres.hosts import check_hosts, tell_connection
+from aurora.engine.postgres.hosts import check_hosts, hosts_named, tell_connection
 from aurora.engine.sources.keyed_set import KeyedSet
 from aurora.engine.sources.source import Opening, Source
 from aurora.history.stored import Progress, store_by_key
@@ -30,7 +30,7 @@ def prepare_stored(
     Sets in a database are read again only if `fresh`. `hosts` are the servers that the user allows, HOST or HOST:PORT;
     a fault is raised if a network file names another one.
     """
-    check_hosts(network, sources, hosts)
+    check_hosts(network, sources, {*hosts, *hosts_named(sources)})
     found = dict(sources)
     for name, entry in network.inputs.items():
         stored = entry.stored or _point(network, entry, points or {})

@@ -74,6 +74,15 @@ def test_a_home_shows_its_points_and_streams(aurora, home: Home) -> None:  # typ
     ]
 
 
+def test_a_home_whose_run_was_killed_shows_the_values_of_its_parameters(aurora, home: Home) -> None:  # type: ignore[no-untyped-def]
+    assert "parameters" not in home.last_status()
+    home.write_network(
+        describe_arcs(from_text("parameters: {least: 30}\n" + NETWORK, parameters={"least": 40}))
+    )
+    assert home.last_status()["parameters"] == {"least": 40}
+    assert "parameters: least 40" in aurora("status", "home").out
+
+
 def test_what_would_not_attach_is_one_line(aurora, home: Home, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "empty").mkdir()
     Home.of("old").checkpoint.mkdir(parents=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora import AuroraError, Network, from_text
+from aurora import AuroraError, Network, Settings, from_text
 from aurora.engine.draft.look import first_rows
 from aurora.engine.postgres import client
 from aurora.engine.postgres.address import read_postgres
@@ -132,6 +132,8 @@ def test_a_host_that_only_the_file_names_is_refused(tmp_path: Path) -> None:
     check_hosts(network, {"rates": "csv:rates.csv"}, ())
     named = hosts_named({"x": "postgres:db.example:5432/other/t?by=id", "y": "tcp:db.other:1", "z": object()})
     assert list(named) == ["db.example:5432"]
+    with pytest.raises(AuroraError, match=r"allow_hosts is a list of HOST or HOST:PORT, .*found .db:5432."):
+        Settings(allow_hosts="db:5432")
     # A program that names a server is the user's own word.
     own = Network("own")
     own.stored("rates", "postgres:db.example:5432/shop/rates", "A", "A int")

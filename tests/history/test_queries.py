@@ -54,6 +54,21 @@ boxes:
             stateless: true}
 outputs: {out: {from: checked}}
 """
+# As the query one, for the soldier that is set.
+CHOSEN = """
+network: chosen
+parameters: {who: 2}
+inputs: {p: {point: recent}}
+boxes: {mine: {filter: ["Sid = {{who}}"], from: p}}
+outputs: {out: {from: mine}}
+"""
+FAR = """
+network: far
+inputs: {p: {point: recent}}
+points: {names: {stored: "postgres:db.example:5432/army/names", key: [Sid], schema: "Sid int"}}
+boxes: {named: {join: "left.Sid = right.Sid", left: p, right: names}}
+outputs: {out: {from: named}}
+"""
 
 
 def begin(folder: Path, count: int = COUNT, text: str = BORDER, sinks: Any = None, **more: Any) -> Running:
@@ -85,6 +100,17 @@ def test_a_query_that_fails_stops_alone_and_goes_on_when_it_is_mended(
         request = {"text": CHECKED, "path": str(tmp_path / "checked.yaml"), "name": None, "since": None}
         sinks = {"out": f"csv:{tmp_path}/checked.csv"}
         assert ask(home, "attach", **request, sinks=sinks) == {"name": "checked"}
+        chosen = {"text": CHOSEN, "path": None, "name": None, "since": None, "parameters": {"who": "1"}}
+        assert ask(home, "attach", **chosen, sinks={"out": f"csv:{tmp_path}/chosen.csv"}) == {
+            "name": "chosen"
+        }
+        assert "parameters: {who: 1}" in next(note.text for note in home.notes() if note.name == "chosen")
+        with pytest.raises(AuroraError, match=r"parameter who is a whole number, .* found 1 OR TRUE"):
+            ask(home, "attach", **{**chosen, "parameters": {"who": "1 OR TRUE"}}, sinks=sinks)
+        # The home of the network has no server that a file alone may name.
+        with pytest.raises(AuroraError, match=r"the network file alone names the server db.example:5432"):
+            ask(home, "attach", **{**request, "text": FAR}, sinks={"out": f"csv:{tmp_path}/far.csv"})
+        assert home.read_hosts() == []
         running.attach(query("one"), {"out": f"csv:{tmp_path}/gone/one"}, "gone")
         running.attach(query("seen"), {"out": door}, "door")
         running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "well")
@@ -131,7 +157,7 @@ def test_a_query_that_fails_stops_alone_and_goes_on_when_it_is_mended(
     recent = passed["recent"].rows
     assert read(tmp_path / "checked.csv") == csv_header(recent.schema) + to_csv(recent)
     one = answers(query("one"), {"p": {"point": "recent", "first": 0}}, passed)
-    assert read(tmp_path / "one.csv") == one
+    assert read(tmp_path / "one.csv") == one and read(tmp_path / "chosen.csv") == one
     parts = sorted((tmp_path / "gone" / "one").glob("*.csv"))
     lines = [line for part in parts for line in part.read_bytes().splitlines() if line != b"Sid,Time,Pos"]
     assert lines == one.splitlines()[1:]
