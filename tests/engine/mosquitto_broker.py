@@ -99,6 +99,8 @@ class Mosquitto:
         client.on_message = lambda *told: found.append((told[2].topic, bytes(told[2].payload)))
         client.on_connect = lambda *_: client.subscribe(topic, 1)
         client.on_subscribe = lambda *_: ready.append(1)
+        # What comes while it looks for a broker that was away is lost to it.
+        client.reconnect_delay_set(0.05, 0.1)
         client.connect("127.0.0.1", self.port)
         client.loop_start()
         until(lambda: bool(ready))

@@ -257,6 +257,36 @@ def test_rows_of_a_run_that_was_killed_before_the_end_of_a_batch_do_not_count(br
     assert broker.read(topic) == [(None, b'{"id": 1, "km": null}')]
 
 
+def test_a_note_of_an_earlier_version_goes_on_if_its_batch_was_done(broker: Broker) -> None:
+    """Its transactions had one trace for all partitions, so a batch that comes again cannot be told apart."""
+    topic = broker.create("old", 2)
+    sink = sink_into(broker, topic, "?key=id")
+    start = sink.open(None)
+    note = sink.deliver(0, rows_of(*range(6)), arrived(6), start)
+    old = {"topic": note["topic"], "id": note["id"], "rows": 6, "again": 0, "ends": start["ends"]}
+    sink = sink_into(broker, topic, "?key=id")
+    assert sink.deliver(1, rows_of(6, 7), arrived(2), sink.open(old))["rows"] == 8
+    assert sorted(int(key or b"") for key, _ in broker.read(topic)) == list(range(8))
+    for undone in ({**old, "rows": 5}, {**old, "again": 7}):
+        with pytest.raises(
+            AuroraError, match=r"an earlier version of Aurora was killed while it wrote to kafka:.*/old;"
+        ):
+            sink_into(broker, topic, "?key=id").open(undone)
+
+
+def test_keys_go_where_other_clients_put_them(broker: Broker) -> None:
+    from confluent_kafka import Producer
+
+    topic, theirs = broker.create("keys", 3), broker.create("their-keys", 3)
+    sink = sink_into(broker, topic, "?key=id&format=csv")
+    sink.deliver(0, rows_of(*range(50)), arrived(50), sink.open(None))
+    producer = Producer({"bootstrap.servers": broker.hosts, "partitioner": "murmur2_random", "log_level": 0})
+    for number in range(50):
+        producer.produce(theirs, b"%d," % number, b"%d" % number)
+    assert producer.flush(60) == 0
+    assert broker.read(topic) == broker.read(theirs)
+
+
 def lose_marks(broker: Broker, sizes: dict[Path, int]) -> None:
     """Kills the broker and starts it again without the marks in some partitions, whose transaction it has ended.
 

@@ -27,7 +27,7 @@ SEEN = "seen"
 # Two looks within so many milliseconds are one, and so many times are noted for a batch at most.
 APART, MOST = 20, 64
 # The thread looks that often, in seconds, and ends after so many in which nobody has asked.
-EVERY, FORGOTTEN = 0.05, 60.0
+EVERY, FORGOTTEN = 0.05, 600.0
 
 
 def _now() -> int:
