@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
-from aurora.engine.sinks.address import open_rejects, open_sink
+from aurora.engine.kafka.address import SINK_OPTIONS, read_kafka
+from aurora.engine.kafka.encode import encode_rows
+from aurora.engine.mqtt.address import read_mqtt
+from aurora.engine.sinks.address import absolute_address, open_rejects, open_sink, sink_path
 from aurora.engine.sinks.encode import csv_header, json_lines, to_csv, to_json
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.sink import StagingSink, publish
@@ -465,3 +468,111 @@ def test_years_of_more_than_four_digits() -> None:
         ",1970-01-12",
     ]
     assert json_lines(pa.record_batch({"t": times[:1]}), 3) == b'{"t": "+148108-07-06 14:00:27.387"}\n'
+
+
+WRITTEN = pa.RecordBatch.from_pylist(
+    [
+        {"t": datetime(2026, 7, 1, 22, 30, 0, 250000, UTC), "x": 1.5, "s": "a;b", "n": {"at": [None]}},
+        {"t": None, "x": None, "s": "", "n": None},
+        {"t": datetime(2026, 12, 31, 23, tzinfo=UTC), "x": -1234.0, "s": "a,b",
+         "n": {"at": [datetime(2026, 1, 1, tzinfo=UTC)]}},
+    ],
+    Schema.parse("t timestamp, x double, s string, n struct<at: array<timestamp>>").arrow(),
+)  # fmt: skip
+
+
+def schema_of(rows: pa.RecordBatch) -> Schema:
+    return Schema.of({field.name: field.type for field in rows.schema})
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last", "inside"),
+    [
+        ("times=iso", "2026-07-01T22:30:00.25Z", "2026-12-31T23:00:00Z", "2026-01-01T00:00:00Z"),
+        (
+            "times=iso&zone=Europe/Berlin",
+            *("2026-07-02T00:30:00.25+02:00", "2027-01-01T00:00:00+01:00", "2026-01-01T01:00:00+01:00"),
+        ),
+        ("zone=Asia/Kolkata", "2026-07-02 04:00:00.25", "2027-01-01 04:30:00", "2026-01-01 05:30:00"),
+        (
+            "times=dd.MM.yyyy HH:mm&zone=Europe/Berlin",
+            "02.07.2026 00:30",
+            "01.01.2027 00:00",
+            "01.01.2026 01:00",
+        ),
+        (
+            "times=iso&zone=-03:30",
+            *("2026-07-01T19:00:00.25-03:30", "2026-12-31T19:30:00-03:30", "2025-12-31T20:30:00-03:30"),
+        ),
+    ],
+)
+def test_times_as_the_address_says(tmp_path: Path, options: str, first: str, last: str, inside: str) -> None:
+    sink = open_sink("o", f"json:{tmp_path}/o.jsonl?{options}", schema_of(WRITTEN))
+    note = sink.open(None)
+    sink.deliver(0, WRITTEN, np.zeros(3, np.int64), note)
+    found = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["t"] for row in found] == [first, None, last]
+    assert [row["n"] for row in found] == [{"at": [None]}, None, {"at": [inside]}]
+    assert [row["x"] for row in found] == [1.5, None, -1234.0]
+    sink.finish()
+
+
+def test_a_comma_for_the_point_and_another_delimiter(tmp_path: Path) -> None:
+    rows = WRITTEN.select(["t", "x", "s"])
+    for place, wanted in (
+        ("o.csv?decimal=,&delimiter=;&times=iso", 't;x;s\n2026-07-01T22:30:00.25Z;1,5;"a;b"\n;;""\n'),
+        ("p.csv?decimal=,", 't,x,s\n2026-07-01 22:30:00.25,"1,5",a;b\n,,""\n'),
+        ("q.csv?delimiter=tab", 't\tx\ts\n2026-07-01 22:30:00.25\t1.5\ta;b\n\t\t""\n'),
+    ):
+        sink = open_sink("o", f"csv:{tmp_path}/{place}", schema_of(rows))
+        sink.deliver(0, rows.slice(0, 2), np.zeros(2, np.int64), sink.open(None))
+        sink.finish()
+        assert (tmp_path / place.partition("?")[0]).read_text() == wanted
+    parts = open_sink("o", f"csv:{tmp_path}/parts?decimal=,&delimiter=;", schema_of(rows))
+    parts.deliver(0, rows.slice(2), np.zeros(1, np.int64), parts.open(None))
+    (part,) = (tmp_path / "parts").rglob("*.csv")
+    assert part.read_text() == "t;x;s\n2026-12-31 23:00:00;-1234,0;a,b\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        (
+            "json:o.json?zone=Europe/Belin",
+            "zone is a time zone such as Europe/Berlin or +02:00, found 'Europe/Belin'",
+        ),
+        ("json:o.json?times=jj", "times is iso or a pattern such as dd.MM.yyyy HH:mm:ss, found 'jj'"),
+        ("json:o.json?times=HH:mmX&zone=UTC", "for that of UTC write times=iso"),
+        ("json:o.json?decimal=,", "there is no option decimal; the options of json are times, zone"),
+        ("csv:o.csv?decimal=;", "decimal is . or , found ';'"),
+        ("csv:o.csv?delimiter=;;", "a delimiter is one character"),
+        ("csv:o.csv?time=iso", "there is no option time (did you mean times?)"),
+        ("parquet:o?times=iso", "parquet has no options, found ?times=iso"),
+        ("console?zone=X", "zone is a time zone"),
+        ("kafka:h:9092/t?format=avro&schema=x.avsc&times=iso", "times and zone are for texts"),
+        ("kafka:h:9092/t?zone=X", "zone is a time zone"),
+        ("mqtt:h:1883/t?times=iso&zone=X", "zone is a time zone"),
+    ],
+)
+def test_faults_of_how_values_are_written(address: str, says: str) -> None:
+    with pytest.raises(AuroraError) as fault:
+        open_sink("o", address, Schema.parse("t timestamp"))
+    assert says in str(fault.value) and str(fault.value).startswith("sink o: ")
+
+
+def test_the_console_kafka_and_mqtt_write_times_as_they_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = WRITTEN.select(["t"]).slice(0, 1)
+    schema = schema_of(rows)
+    console = open_sink("o", "console?times=iso&zone=Europe/Berlin", schema)
+    console.deliver(0, rows, np.zeros(1, np.int64), None)
+    assert capsys.readouterr().out == "o: 2026-07-02T00:30:00.25+02:00\n"
+    kafka = read_kafka("sink o", "kafka:h:9092/t?times=iso", SINK_OPTIONS)
+    assert encode_rows(rows, "json", None, kafka.notation).messages(0, 1) == [
+        {"value": b'{"t": "2026-07-01T22:30:00.25Z"}'}
+    ]
+    assert read_mqtt("sink o", "mqtt:h:1883/t?times=iso", ("times",)).notation == kafka.notation
+
+
+def test_an_address_with_options_is_the_path_in_front_of_them(tmp_path: Path) -> None:
+    assert sink_path(f"csv:{tmp_path}/o.csv?delimiter=;") == f"{tmp_path}/o.csv"
+    assert absolute_address("json:/o.json?times=iso") == "json:/o.json?times=iso"

@@ -1,16 +1,21 @@
 """Options of addresses: nulls, encodings, packed files; the same rows for every cut. And what is told at once."""
 
 import bz2
+import datetime as dt
 import gzip
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import AuroraError, Schema
+from aurora.engine.sinks.address import open_sink
 from aurora.engine.sources.address import open_source, read_table
+from aurora.engine.sources.address_text import read_address
 from aurora.engine.sources.live.spool import SpooledLines, SpoolWriter
 from aurora.engine.sources.source import notices
 from tests.engine.test_sources import drained, rows_of
@@ -166,3 +171,69 @@ def test_a_header_that_nearly_matches(tmp_path: Path) -> None:
         AuroraError, match=r"lacks field b; found a, bb \(did you mean bb\?\); rename the column"
     ):
         open_source("r", f"csv:{tmp_path}/t.csv", SCHEMA, False, tmp_path)
+
+
+MONEY = Schema.parse("a double, m decimal(9,2), n int, s string")
+LINES = '1,5;10,25;3;x,y\n-0,25;7;4;\n1.5;1;5;z\n2;1,255;6;z\n"1,75";1;7,5;z\nNaN;;8;1,5\n'
+
+
+@pytest.mark.parametrize("rows", CUTS)
+@pytest.mark.parametrize("kind", ["file", "spool"])
+def test_a_comma_in_the_place_of_the_point(tmp_path: Path, rows: int, kind: str) -> None:
+    (tmp_path / "t.csv").write_text(LINES)
+    address = f"csv:{tmp_path}/t.csv?decimal=,&delimiter=;&header=no"
+    if kind == "file":
+        found, rejects = read(address, tmp_path / "notes", rows, MONEY)
+    else:
+        writer = SpoolWriter(tmp_path / "spool")
+        writer.open()
+        writer.append(LINES.encode())
+        writer.end()
+        source = SpooledLines(str(tmp_path / "spool"), "tcp", read_address("r", address).style, MONEY)
+        portions = drained(source, MONEY, rows)
+        found = rows_of(portions)
+        rejects = [f"{bad.line}: {bad.reason}: {bad.text}" for each in portions for bad in each.rejects]
+    assert [(str(row["a"]), str(row["m"]), row["n"], row["s"]) for row in found] == [
+        ("1.5", "10.25", 3, "x,y"), ("-0.25", "7.00", 4, None), ("nan", "None", 8, "1,5"),
+    ]  # fmt: skip
+    assert [reject.partition(": ")[0] for reject in rejects] == ["3", "4", "5"]
+    assert "field a: '1.5' is not a double" in rejects[0]
+
+
+@pytest.mark.parametrize("rows", CUTS)
+def test_a_comma_in_the_place_of_the_point_in_loose_text(tmp_path: Path, rows: int) -> None:
+    (tmp_path / "t.csv").write_text("1,5;1,5;1;x\nx;2,25;2;x\n")
+    address = f"csv:{tmp_path}/t.csv?decimal=,&delimiter=;&header=no&unreadable=null"
+    found, rejects = read(address, tmp_path / "notes", rows, MONEY)
+    assert [(row["a"], str(row["m"])) for row in found] == [(1.5, "1.50"), (None, "2.25")] and rejects == []
+
+
+def test_the_comma_is_told_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;m;n;s\n1,5;1,25;3;x\n2,5;1;4;y\n")
+    with pytest.raises(AuroraError, match=r"add \?decimal=,$"):
+        read_table("r", f"csv:{tmp_path}/t.csv?delimiter=;", MONEY)
+    with pytest.raises(AuroraError, match=r"source r: decimal is \. or , found ';'"):
+        open_source("r", f"csv:{tmp_path}/t.csv?decimal=;", MONEY, False, tmp_path)
+
+
+def test_what_a_sink_writes_with_a_comma_is_read_with_one(tmp_path: Path) -> None:
+    schema = Schema.parse("a double, m decimal(9,2), t timestamp, s string")
+    rows = pa.RecordBatch.from_pylist(
+        [
+            {"a": -1.5, "m": Decimal("12.50"), "t": dt.datetime(2026, 7, 1, 4, tzinfo=dt.UTC), "s": "1;2,3"},
+            {"a": 1e300, "m": None, "t": None, "s": ""},
+        ],
+        schema.arrow(),
+    )
+    for options in (
+        "decimal=,&delimiter=;&times=iso&zone=Europe/Berlin",
+        "decimal=,",
+        "delimiter=|&times=iso",
+    ):
+        sink = open_sink("o", f"csv:{tmp_path}/o.csv?{options}", schema)
+        sink.deliver(0, rows, np.zeros(2, np.int64), sink.open(None))
+        sink.finish()
+        asked = "&".join(option for option in options.split("&") if option[0] == "d")
+        found, rejects = read(f"csv:{tmp_path}/o.csv?{asked}", tmp_path / "notes", 100, schema)
+        assert (found, rejects) == (rows.to_pylist(), [])
+        (tmp_path / "o.csv").unlink()

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from aurora.engine.address_options import is_variable, look_up, without_slashes
 from aurora.engine.kafka.client_options import CLIENT_OPTIONS
+from aurora.engine.sinks.notation import OPTIONS, PLAIN, Notation, read_notation
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_kafka"]
@@ -14,7 +15,7 @@ __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_k
 PREFIX = "kafka:"
 SHAPE = re.compile(r"([^/?\s]+:\d{1,5}(?:,[^/?,\s]+:\d{1,5})*)/([A-Za-z0-9._-]{1,249})(?:\?(.*))?", re.DOTALL)
 SOURCE_OPTIONS = ("format", "key", "start", "timestamp", "schema", "registry")
-SINK_OPTIONS = ("format", "key", "transactions", "schema", "registry")
+SINK_OPTIONS = ("format", "key", "transactions", "schema", "registry", *OPTIONS)
 FORMATS = ("json", "csv", "avro")
 # What the client is told here: another value would break what is promised.
 OURS = (
@@ -43,6 +44,7 @@ class KafkaAddress:
     schema: str | None = None
     registry: str | None = None
     avro: str | None = None
+    notation: Notation = PLAIN
 
     @property
     def server(self) -> str:
@@ -118,6 +120,10 @@ def _made(
     for name in ("schema", "registry"):
         if name in given and form != "avro":
             raise AuroraError(f"{what}: {name} is for Avro; add format=avro, or leave it out")
+    if form == "avro" and given.keys() & {*OPTIONS}:
+        raise AuroraError(
+            f"{what}: times and zone are for texts, and Avro has times of its own; leave them out"
+        )
     if form == "avro" and len(given.keys() & {"schema", "registry"}) != 1:
         raise AuroraError(f"{what}: format=avro needs schema=FILE.avsc, or registry=http://HOST:PORT")
     registry = given.get("registry")
@@ -131,7 +137,7 @@ def _made(
         raise AuroraError(f"{what}: transactions is yes or no, found '{transactions}'")
     address = KafkaAddress(
         hosts, topic, form, given.get("key"), given.get("timestamp"), given.get("start", "earliest"),
-        transactions == "yes", settings, given.get("schema"), registry,
+        transactions == "yes", settings, given.get("schema"), registry, notation=read_notation(what, given),
     )  # fmt: skip
     try:
         address.start_time()

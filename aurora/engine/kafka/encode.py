@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.avro.write import write_records
-from aurora.engine.sinks.encode import to_csv, to_json
+from aurora.engine.sinks.encode import to_csv
+from aurora.engine.sinks.notation import PLAIN, Notation
 from aurora.engine.sources.text.csv_records import Csv, split_lines
 
 __all__ = ["Lines", "Share", "encode_avro", "encode_rows"]
@@ -92,7 +93,7 @@ def encode_avro(rows: pa.RecordBatch, schema: Schema, before: bytes, key: str | 
     return Lines(data, ends, None if key is None else _keys(rows.column(key)), gap=0)
 
 
-def encode_rows(rows: pa.RecordBatch, form: str, key: str | None) -> Lines:
+def encode_rows(rows: pa.RecordBatch, kind: str, key: str | None, notation: Notation = PLAIN) -> Lines:
     """
     >>> rows = pa.RecordBatch.from_pylist([{"a": 1, "b": "x"}, {"a": None, "b": 'y"\\n'}])
     >>> encode_rows(rows, "csv", "a").messages(0, 2)
@@ -100,11 +101,11 @@ def encode_rows(rows: pa.RecordBatch, form: str, key: str | None) -> Lines:
     >>> encode_rows(rows, "json", None).messages(0, 1)
     [{'value': b'{"a": 1, "b": "x"}'}]
     """
-    if form == "csv":
-        data = to_csv(rows)
+    if kind == "csv":
+        data = notation.to_csv(rows)
         ends = Csv().split(data, True).ends
     else:
-        data = to_json(rows)
+        data = notation.to_json(rows)
         ends = split_lines(data, True).ends
     assert len(ends) == rows.num_rows
     return Lines(data, ends, None if key is None else _keys(rows.column(key)))

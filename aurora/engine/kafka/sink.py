@@ -105,7 +105,7 @@ class KafkaSink:
         if self._address.format == "avro":
             lines = encode_avro(rows, self._schema, self._frame, self._address.key)
         else:
-            lines = encode_rows(rows, self._address.format, self._address.key)
+            lines = encode_rows(rows, self._address.format, self._address.key, self._address.notation)
         shares = self._shares(lines, note)
         return self._persistence.repeat(lambda: self._attempt(lambda: self._write(shares, len(lines), note)))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from aurora.engine.address_options import choose, is_variable, read_options, without_secrets, without_slashes
+from aurora.engine.sinks.notation import OPTIONS, PLAIN, Notation, read_notation
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 
@@ -14,7 +15,7 @@ PREFIX = "mqtt:"
 SHAPE = re.compile(r"([^/?\s]+):(\d{1,5})/([^?]+)(?:\?(.*))?", re.DOTALL)
 CONNECTION = ("user", "password", "tls", "ca", "version")
 SOURCE_OPTIONS = ("format", "qos", "topic", "session", "idle", *CONNECTION)
-SINK_OPTIONS = ("format", "qos", "retain", *CONNECTION)
+SINK_OPTIONS = ("format", "qos", "retain", *OPTIONS, *CONNECTION)
 YES_OR_NO: dict[str, bool | None] = {"yes": True, "no": False}
 VERSIONS: dict[str, bool | None] = {"5": True, "3.1.1": False}
 DAY = 86_400.0
@@ -42,6 +43,7 @@ class MqttAddress:
     tls: bool = False
     ca: str | None = None
     newest: bool = True
+    notation: Notation = PLAIN
 
     @property
     def server(self) -> str:
@@ -93,6 +95,7 @@ def read_mqtt(what: str, address: str, options: tuple[str, ...]) -> MqttAddress:
         bool(choose(what, given, "tls", YES_OR_NO, "yes" if "ca" in given else "no")),
         given.get("ca"),
         bool(choose(what, given, "version", VERSIONS, "5")),
+        read_notation(what, given),
     )
 
 

@@ -55,7 +55,7 @@ class MqttSink:
         return note or {"topic": self._address.label, "rows": 0}
 
     def deliver(self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note) -> Note:
-        lines = encode_rows(rows, self._address.format, None)
+        lines = encode_rows(rows, self._address.format, None, self._address.notation)
         topics, bad = find_topics(self._address.topic, rows)
         self._refused = [
             Reject(self._address.topic, note["rows"] + place + 1, reason, _text(lines, place))

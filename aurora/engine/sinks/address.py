@@ -4,13 +4,14 @@ postgres:HOST:PORT/DATABASE/TABLE, console, a function, or an object."""
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from shlex import quote
 
 import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.address_options import without_secrets
+from aurora.engine.address_options import read_options, without_secrets
 from aurora.engine.kafka.address import is_kafka
 from aurora.engine.kafka.sink import open_kafka_sink
 from aurora.engine.mqtt.address import is_mqtt
@@ -18,8 +19,8 @@ from aurora.engine.mqtt.sink import open_mqtt_sink
 from aurora.engine.paths import check_local
 from aurora.engine.postgres.address import is_postgres
 from aurora.engine.postgres.sink import open_postgres_sink
-from aurora.engine.sinks.encode import csv_header, to_csv, to_json
 from aurora.engine.sinks.function import FunctionSink, Printer
+from aurora.engine.sinks.notation import CSV_OPTIONS, OPTIONS, Notation, read_notation
 from aurora.engine.sinks.parts import PartSink
 from aurora.engine.sinks.rejects import RejectsSink
 from aurora.engine.sinks.rows import Rows
@@ -32,6 +33,7 @@ __all__ = ["absolute_address", "open_rejects", "open_sink", "sink_path"]
 
 # The kinds of sinks that write files, and the ending of a file of each.
 FILES = {"csv": ".csv", "json": ".jsonl", "parquet": ""}
+BEFORE_OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
 PACKED = (".gz", ".zst", ".bz2", ".zip", ".xz")
 # What a name ends in that is one of a file: rows.txt, not rows or rows.2026.
 ENDING = re.compile(r"\.[A-Za-z]\w{0,7}")
@@ -51,8 +53,9 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
     if callable(address):
         return FunctionSink(address)
     text = str(address)
-    if text == "console":
-        return FunctionSink(Printer(name))
+    if text == "console" or text.startswith("console?"):
+        given = read_options(f"sink {name}", "console", text.partition("?")[2], OPTIONS)
+        return FunctionSink(Printer(name, read_notation(f"sink {name}", given)))
     if is_kafka(text):
         return open_kafka_sink(name, text, schema)
     if is_postgres(text):
@@ -66,6 +69,11 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
             f"sink {name}: '{without_secrets(text)}' is not an address{near}; write csv:PATH, json:PATH, parquet:PATH, "
             "kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE or console"
         )
+    path, options = _split(path)
+    known = {"csv": CSV_OPTIONS, "json": OPTIONS}.get(kind, ())
+    if options and not known:
+        raise AuroraError(f"sink {name}: {kind} has no options, found ?{options}; leave them out")
+    notation = read_notation(f"sink {name}", read_options(f"sink {name}", kind, options, known))
     check_local(f"sink {name}", path)
     whole = _is_one_file(name, kind, path)
     path = os.path.abspath(path)
@@ -80,16 +88,21 @@ def open_sink(name: str, address: object, schema: Schema) -> Sink:
             f"sink {name}: {path} is a file, and this sink writes a folder of parts; choose another name"
         )
     if not whole:
-        return PartSink(path, kind)
+        return PartSink(path, kind, notation)
     if kind == "csv":
-        return TextSink(path, _csv_lines, csv_header(schema.arrow()), in_tasks=True)
-    return TextSink(path, _json_lines, in_tasks=True)
+        return TextSink(
+            path, partial(_csv_lines, notation), notation.csv_header(schema.arrow()), in_tasks=True
+        )
+    return TextSink(path, partial(_json_lines, notation), in_tasks=True)
 
 
 def absolute_address(address: str) -> str:
     """The same address for a process with another working folder."""
     kind, colon, path = address.partition(":")
-    return f"{kind}:{os.path.abspath(path)}" if colon and kind in FILES and path else address
+    if not colon or kind not in FILES or not path:
+        return address
+    path, options = _split(path)
+    return f"{kind}:{os.path.abspath(path)}" + (f"?{options}" if options else "")
 
 
 def sink_path(address: object) -> str | None:
@@ -98,7 +111,7 @@ def sink_path(address: object) -> str | None:
         place = getattr(address, "place", None)
         return place if isinstance(place, str) else None
     kind, colon, path = address.partition(":")
-    return os.path.abspath(path) if colon and kind in FILES and path else None
+    return os.path.abspath(_split(path)[0]) if colon and kind in FILES and path else None
 
 
 def open_rejects(address: str) -> Sink:
@@ -153,9 +166,15 @@ def _check_writable(name: str, path: str) -> None:
         raise AuroraError(f"sink {name}: {parent} cannot be written to; choose another path")
 
 
-def _csv_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
-    return to_csv(rows)
+def _split(path: str) -> tuple[str, str]:
+    """Return a path and the options behind it; a file that is there may have a question mark in its name."""
+    found = BEFORE_OPTIONS.fullmatch(path)
+    return (path, "") if found is None or os.path.exists(path) else (found[1], found[2])
 
 
-def _json_lines(rows: pa.RecordBatch, arrived: Ints) -> bytes:
-    return to_json(rows)
+def _csv_lines(notation: Notation, rows: pa.RecordBatch, arrived: Ints) -> bytes:
+    return notation.to_csv(rows)
+
+
+def _json_lines(notation: Notation, rows: pa.RecordBatch, arrived: Ints) -> bytes:
+    return notation.to_json(rows)

@@ -22,13 +22,14 @@ SLICE = 50_000
 ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
-def csv_header(schema: pa.Schema) -> bytes:
-    return to_csv(pa.RecordBatch.from_arrays([pa.array([name]) for name in schema.names], names=schema.names))
+def csv_header(schema: pa.Schema, delimiter: str = ",") -> bytes:
+    names = pa.RecordBatch.from_arrays([pa.array([name]) for name in schema.names], names=schema.names)
+    return to_csv(names, delimiter)
 
 
-def to_csv(rows: pa.RecordBatch) -> bytes:
+def to_csv(rows: pa.RecordBatch, delimiter: str = ",") -> bytes:
     """Lines without a header; null is empty, an empty string is two quotes, a struct is its JSON."""
-    return b"".join(_csv_lines(part).data for part in _slices(rows))
+    return b"".join(_csv_lines(part, delimiter).data for part in _slices(rows))
 
 
 def to_json(rows: pa.RecordBatch) -> bytes:
@@ -68,12 +69,12 @@ def _slices(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(start, SLICE)
 
 
-def _csv_lines(rows: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+def _csv_lines(rows: pa.RecordBatch, delimiter: str) -> npt.NDArray[np.uint8]:
     """The bytes of the file: the last cell of each row ends its line."""
-    *cells, last = [_csv_cells(column) for column in rows.columns]
+    *cells, last = [_csv_cells(column, delimiter) for column in rows.columns]
     empty = {"null_handling": "replace", "null_replacement": ""}
     ended = pc.binary_join_element_wise(last, "\n", "", **empty)
-    return _bytes(pc.binary_join_element_wise(*cells, ended, ",", **empty) if cells else ended)
+    return _bytes(pc.binary_join_element_wise(*cells, ended, delimiter, **empty) if cells else ended)
 
 
 def _bytes(strings: pa.Array) -> npt.NDArray[np.uint8]:
@@ -92,12 +93,14 @@ def cell_texts(column: pa.Array) -> pa.Array:
     return column if pa.types.is_string(column.type) else _plain(column)
 
 
-def _csv_cells(column: pa.Array) -> pa.Array:
-    plain = not pa.types.is_string(column.type) and not pa.types.is_nested(column.type)
+def _csv_cells(column: pa.Array, delimiter: str) -> pa.Array:
+    # With another delimiter numbers and times may have it in them.
+    plain = delimiter == "," and not (pa.types.is_string(column.type) or pa.types.is_nested(column.type))
     column = cell_texts(column)
     if plain:
         return column
-    special = pc.fill_null(pc.or_(pc.match_substring_regex(column, '[,"\n\r]'), pc.equal(column, "")), False)
+    apart = rf'[\x{{{ord(delimiter):x}}}"\n\r]'
+    special = pc.fill_null(pc.or_(pc.match_substring_regex(column, apart), pc.equal(column, "")), False)
     if not pc.any(special).as_py():
         return column
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
 from aurora.characters import printable
-from aurora.engine.sinks.encode import to_csv
+from aurora.engine.sinks.notation import PLAIN, Notation
 from aurora.engine.sinks.sink import Note
 
 __all__ = ["FunctionSink", "Printer"]
@@ -43,8 +43,9 @@ class Printer:
     """Prints rows as CSV with the output's name in front, so that they can be piped."""
 
     name: str
+    notation: Notation = PLAIN
 
     def __call__(self, rows: pa.RecordBatch) -> None:
-        text = to_csv(rows).decode()
+        text = self.notation.to_csv(rows).decode()
         for line in (printable(text) if sys.stdout.isatty() else text).split("\n")[:-1]:
             print(f"{self.name}: {line}", flush=True)

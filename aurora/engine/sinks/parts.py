@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import sync_file, sync_folder
-from aurora.engine.sinks.encode import csv_header, to_csv, to_json
+from aurora.engine.sinks.notation import PLAIN, Notation
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 
@@ -32,6 +32,7 @@ class PartSink:
 
     path: str
     kind: str
+    notation: Notation = PLAIN
 
     @property
     def place(self) -> str:
@@ -84,8 +85,10 @@ class PartSink:
         path = folder / f"{uuid.uuid4().hex}.{self.kind}"
         if self.kind == "parquet":
             pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path)
+        elif self.kind == "csv":
+            path.write_bytes(self.notation.csv_header(rows.schema) + self.notation.to_csv(rows))
         else:
-            path.write_bytes(csv_header(rows.schema) + to_csv(rows) if self.kind == "csv" else to_json(rows))
+            path.write_bytes(self.notation.to_json(rows))
         sync_file(path)
         return path.name
 

@@ -213,7 +213,7 @@ def _open_files(
         return merged
     source = LineFiles(
         path, given.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
-        str(unpacked), style.encoding, style.nulls, style.loose, given.end, given.says_shed(), most,
+        str(unpacked), style.encoding, style.nulls, style.loose, style.decimal, given.end, given.says_shed(), most,
     )  # fmt: skip
     source.check()
     return source

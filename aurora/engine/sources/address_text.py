@@ -18,11 +18,22 @@ __all__ = ["Address", "host_and_port", "read_address"]
 
 # The kinds of addresses, and the options that may stand behind a question mark.
 KINDS: dict[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "encoding", "end", "header", "max_unpacked", "merge", "null", "shed", "unreadable"),
+    "csv": (
+        "decimal",
+        "delimiter",
+        "encoding",
+        "end",
+        "header",
+        "max_unpacked",
+        "merge",
+        "null",
+        "shed",
+        "unreadable",
+    ),
     "json": ("end", "max_unpacked", "shed"),
     "parquet": (),
     "sqlite": ("table",),
-    "tcp": ("delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
+    "tcp": ("decimal", "delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
 }
 OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -55,7 +66,10 @@ class Address:
         unreadable = self.options.get("unreadable", "reject")
         if unreadable not in ("null", "reject"):
             raise AuroraError(f"source {self.name}: unreadable is null or reject, found '{unreadable}'")
-        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls, unreadable == "null")
+        decimal = self.options.get("decimal", ".")
+        if decimal not in (".", ","):
+            raise AuroraError(f"source {self.name}: decimal is . or , found '{decimal}'")
+        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls, unreadable == "null", decimal)
 
     @property
     def reconnect(self) -> float:

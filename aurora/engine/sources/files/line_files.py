@@ -66,6 +66,7 @@ class LineFiles:
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
     loose: bool = False
+    decimal: str = "."
     # A file of this name in the folder says that no other will come.
     end: str | None = None
     # Whether rows may be left out under overload: somebody puts them there by the clock.
@@ -99,7 +100,9 @@ class LineFiles:
 
     @property
     def _style(self) -> Style:
-        return Style(self.style, self.delimiter, self.header, self.encoding, self.nulls, self.loose)
+        return Style(
+            self.style, self.delimiter, self.header, self.encoding, self.nulls, self.loose, self.decimal
+        )
 
     @cached_property
     def _texts(self) -> TextFiles:

@@ -93,6 +93,8 @@ class Csv:
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
     loose: bool = False
+    # What stands before the fraction of a number.
+    decimal: str = "."
 
     @cached_property
     def _plain(self) -> re.Pattern[bytes]:

@@ -45,6 +45,7 @@ class Style:
     encoding: str = UTF_8
     nulls: tuple[str, ...] = ()
     loose: bool = False
+    decimal: str = "."
 
     def __str__(self) -> str:
         options = [] if self.delimiter == "," else [f"delimiter={self.delimiter}"]
@@ -52,13 +53,14 @@ class Style:
         options += [] if self.encoding == UTF_8 else [f"encoding={self.encoding}"]
         options += [f"null={','.join(self.nulls)}"] if self.nulls else []
         options += ["unreadable=null"] if self.loose else []
+        options += [] if self.decimal == "." else [f"decimal={self.decimal}"]
         return self.kind + ("?" + "&".join(options) if options else "")
 
     @property
     def csv(self) -> Csv:
         # A file in an encoding of wider characters is read from a copy, and that is in UTF-8.
         encoding = UTF_8 if is_wide(self.encoding) else self.encoding
-        return Csv(self.delimiter, encoding, self.nulls, self.loose)
+        return Csv(self.delimiter, encoding, self.nulls, self.loose, self.decimal)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Form:
 
     def to_json(self) -> Any:
         csv = self.csv
-        told = csv and [csv.delimiter, csv.encoding, csv.nulls, *([True] if csv.loose else [])]
+        rare = csv and ([csv.loose, csv.decimal] if csv.decimal != "." else [True] if csv.loose else [])
+        told = csv and [csv.delimiter, csv.encoding, csv.nulls, *(rare or [])]
         return [told, self.columns and list(self.columns)]
 
     @staticmethod

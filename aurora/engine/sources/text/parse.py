@@ -143,7 +143,9 @@ class CsvParser:
             if integers and self._may_be_hexadecimal(data, integers):
                 check_hexadecimal(parse_all(as_text), schema)
             for name in loose:
-                values = read_or_null(table.column(name), schema[name], _read_texts(name, schema[name]))
+                values = read_or_null(
+                    table.column(name), schema[name], _read_texts(name, schema[name], self._csv.decimal)
+                )
                 table = table.set_column(table.schema.get_field_index(name), name, values)
             for name in self._times:
                 place = table.schema.get_field_index(name)
@@ -166,6 +168,7 @@ class CsvParser:
             column_types=types,
             include_columns=list(types),
             null_values=["", *self._csv.nulls],
+            decimal_point=self._csv.decimal,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
@@ -176,9 +179,9 @@ def parse_csv(schema: Schema, columns: tuple[str, ...] | None = None, csv: Csv =
     return CsvParser(schema, columns or schema.names, csv)
 
 
-def _read_texts(name: str, kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+def _read_texts(name: str, kind: pa.DataType, decimal: str) -> Callable[[pa.Array], pa.Array]:
     """Reads texts as cells of a column are read."""
-    parser = CsvParser(Schema.of({name: kind}), (name,), PLAIN)
+    parser = CsvParser(Schema.of({name: kind}), (name,), Csv(decimal=decimal))
 
     def read(texts: pa.Array) -> pa.Array:
         cells = pc.replace_substring(texts, '"', '""').to_pylist()

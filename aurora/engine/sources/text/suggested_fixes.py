@@ -24,6 +24,7 @@ UNZIP = (
 )
 DELIMITERS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 NO_VALUES = ("NA", "N/A", "n/a", "null", "NULL", "None", "none", "nan", "NaN", "-", "--", "?", "\\N", ".")
+COMMA = re.compile(r"[+-]?\d+,\d+")
 VALUE = re.compile(r"field (.+?): '(.*)' is not an? (\w+)", re.DOTALL)
 
 
@@ -96,6 +97,9 @@ def _fix_value(rejects: Sequence[Reject], schema: Schema, csv: Csv | None) -> st
             else f"to_timestamp({name}, 'dd.MM.yyyy HH:mm') with the pattern that it has"
         )
         return f"write times as 2026-11-16 07:00:00, or declare {name} as string, and make a time of it in a map: {by}"
+    fraction = pa.types.is_floating(schema[name]) or pa.types.is_decimal(schema[name])
+    if csv is not None and fraction and all(COMMA.fullmatch(each) for each in values):
+        return "add ?decimal=,"
     for kind in (BIGINT, DOUBLE):
         if schema[name] not in (kind, STRING) and all(_fits(each, kind) for each in values):
             return f"declare {name} as {type_name(kind)}"
