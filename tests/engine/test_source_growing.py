@@ -312,3 +312,54 @@ def test_a_file_that_goes_before_it_is_read_is_named(folder: Path, name: str) ->
         merged.begin()
     with pytest.raises(AuroraError, match=fault):
         source.advance(source.begin(), 10)
+
+
+@pytest.mark.parametrize(
+    ("first", "written"),
+    [("", "3,"), ("1,2\n", "3,"), ("1,2\n", "3,4"), ("1,2\n", ""), ("1,2\n", "a much longer line, " * 100)],
+)
+@pytest.mark.parametrize("later", [True, False])
+def test_a_half_line_of_a_file_that_is_removed_is_a_reject(
+    folder: Path, written: str, first: str, later: bool
+) -> None:
+    """Whoever repeats the batch finds the same, though the file is gone."""
+    path = folder / "1.csv"
+    path.write_text(first)
+    source = followed(folder)
+    start = source.begin()
+    one = source.advance(start, 100)
+    assert rows_between(source, start, one) == ([(1, 2)] if first else [])
+    path.write_text(first + written)
+    assert source.advance(one, 100) == one
+    path.unlink()
+    if later:
+        (folder / "2.csv").write_text("5,6\n")
+    two = source.advance(one, 100)
+    if not written and not later:
+        assert two == one
+        return
+    for opened in (source, followed(folder)):
+        portions = [piece.read(SCHEMA) for piece in opened.pieces(one, two, 3)]
+        rejects = [bad for portion in portions for bad in portion.rejects]
+        told = [
+            ("1.csv", 2 if first else 1, "the file was removed before this line was ended", written[:1000])
+        ]
+        assert [(bad.file, bad.line, bad.reason, bad.text) for bad in rejects] == (told if written else [])
+        assert [(row["a"], row["b"]) for row in rows_of(portions)] == ([(5, 6)] if later else [])
+        assert opened.advance(two, 100) == two and opened.waiting(two) == 0 and not opened.finished(two)
+    assert two["row"] == one["row"] + bool(written) + later
+    (folder / "3.csv").write_text("7,8\n")
+    for opened in (source, followed(folder)):
+        three = opened.advance(two, 100)
+        assert rows_between(opened, two, three) == [(7, 8)]
+
+
+def test_whole_lines_of_a_file_that_is_removed_are_a_fault_as_before(folder: Path) -> None:
+    path = folder / "1.csv"
+    path.write_text("1,2\n3,4\n5,")
+    source = followed(folder)
+    start = source.begin()
+    one = source.advance(start, 1)
+    path.unlink()
+    with pytest.raises(AuroraError, match=r"1\.csv"):
+        source.advance(one, 100)

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.sources.files.file_dates import DATES, date_piece, dates_of, find_date
@@ -13,7 +17,7 @@ from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.text_files import TextFiles
 from aurora.engine.sources.files.unpack import CutOff, is_packed
 from aurora.engine.sources.growth import SEEN, Growth, date_rows, watch_growth
-from aurora.engine.sources.source import NOTICE, Cursor, Piece, add_notice, has_moved
+from aurora.engine.sources.source import NOTICE, Cursor, Piece, Portion, Reject, add_notice, has_moved
 from aurora.engine.sources.text.csv_records import UTF_8, Csv, Split
 from aurora.engine.sources.text.hints import hints, unreadable
 from aurora.engine.sources.text.lines import Style, check_flat, cut_lines
@@ -25,10 +29,16 @@ from aurora.errors import AuroraError, raise_if
 __all__ = ["LineFiles"]
 
 
-# In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones.
+# In a cursor: how many bytes each file had that the batch before it read to the end, and a mark of its last ones; of a
+# file that was removed, also the beginning of its last line, if it had one that was not ended.
 PASSED = "passed"
 # And in that of a followed folder: how many bytes the file had in which it is. If all were read, the file may go.
 SIZE = "size"
+
+
+# So many bytes of a line that is never ended are told.
+TOLD = 1000
+REMOVED = "the file was removed before this line was ended"
 
 
 def _changed(path: str) -> AuroraError:
@@ -38,12 +48,31 @@ def _changed(path: str) -> AuroraError:
     )
 
 
+def _find_lost(end: Cursor) -> list[str]:
+    """Return the beginning of the line that was lost with the first file of a batch, if one was."""
+    passed = end.get(PASSED) or [[]]
+    return list(passed[0][2:])
+
+
 def _inode_of(path: str) -> int | None:
     """The number by which a file is told from another of its name; nothing if it is not there."""
     try:
         return os.stat(path).st_ino
     except OSError:
         return None
+
+
+@dataclass(frozen=True)
+class _LostLine:
+    """The last line of a file that was removed before it was ended."""
+
+    file: str
+    line: int
+    text: str
+
+    def read(self, schema: Schema) -> Portion:
+        none = pa.RecordBatch.from_pylist([], schema.arrow())
+        return Portion(none, np.empty(0, np.int64), (Reject(self.file, self.line, REMOVED, self.text),))
 
 
 @dataclass
@@ -78,6 +107,9 @@ class LineFiles:
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
     _seen: dict[str, tuple[int, Split]] = field(default_factory=dict)
     _forgotten: int = 0
+    # The file whose last line was not ended when it was looked at last, where the line begins, how many bytes the file
+    # had, and the line.
+    _half: tuple[str, int, int, str] | None = None
     # The compressed file that ended too early when it was looked at last, its size and its time.
     _cut: tuple[str, int, int] | None = None
 
@@ -198,7 +230,7 @@ class LineFiles:
         files = self._files.known()
         self._seen.clear()
         cursor.pop(PASSED, None)
-        passed: list[list[int]] = []
+        passed: list[list[Any]] = []
         known = dates_of(cursor)
         dates: list[int] = []
         inode = _inode_of(self.path)
@@ -212,12 +244,14 @@ class LineFiles:
         begun = cursor["file"]
         while cursor["file"] < len(files) and cursor["row"] < target:
             path = files[cursor["file"]]
-            if cursor["file"] == begun and self._is_gone(cursor, path):
-                if begun + 1 == len(files) and not self._files.look():
+            half = self._find_half(cursor, path) if cursor["file"] == begun else None
+            if half is not None or (cursor["file"] == begun and self._is_gone(cursor, path)):
+                if begun + 1 == len(files) and not self._files.look() and half is None:
                     return cursor
                 if known:
                     dates.append(find_date(path, known[-1], self.clock()))
-                passed.append([cursor["byte"], cursor["mark"]])
+                passed.append([cursor["byte"], cursor["mark"], *([] if half is None else [half])])
+                cursor["row"] += 0 if half is None else 1
                 self._pass(cursor)
                 continue
             if not cursor["byte"] and self._must_come(path):
@@ -258,6 +292,8 @@ class LineFiles:
                 cursor["row"] += len(found.ends)
                 first = False
             if cursor["byte"] < size or self._tailed:
+                if not final and not self._tailed and cursor["row"] < target:
+                    self._see_half(path, text, cursor["byte"], size)
                 break
             self._texts.check_size(path)
             if cursor["file"] + 1 == len(files):
@@ -290,6 +326,17 @@ class LineFiles:
     def _is_gone(self, cursor: Cursor, path: str) -> bool:
         """Whether a file has gone all of whose rows have been read, as far as anybody saw."""
         return cursor.get(SIZE) == cursor["byte"] and not os.path.exists(path)
+
+    def _see_half(self, path: str, text: FileText, byte: int, size: int) -> None:
+        """Remember the last line of a file, which is not ended yet: the file may be removed before it is."""
+        if self._half is None or self._half[:3] != (path, byte, size):
+            begun = text.read(byte, min(size, byte + TOLD))
+            self._half = path, byte, size, begun.decode(errors="replace")
+
+    def _find_half(self, cursor: Cursor, path: str) -> str | None:
+        """Return what is known of the last line of a file that was removed before the line was ended."""
+        known = self._half is not None and self._half[:2] == (path, cursor["byte"])
+        return self._half[3] if known and self._half is not None and not os.path.exists(path) else None
 
     def _begin_anew_if_replaced(self, cursor: Cursor, inode: int | None) -> None:
         text = FileText.of(self.path)
@@ -326,10 +373,10 @@ class LineFiles:
 
     def _passed(self, start: Cursor, end: Cursor) -> dict[int, int]:
         """Where the files end that the batch reads to their ends, as they were when it was planned."""
-        ends = {start["file"] + number: size for number, (size, _) in enumerate(end.get(PASSED, []))}
-        for number, (size, mark) in enumerate(end.get(PASSED, [])):
+        ends = {start["file"] + number: size for number, (size, *_) in enumerate(end.get(PASSED, []))}
+        for number, (size, mark, *lost) in enumerate(end.get(PASSED, [])):
             path = self._files.known()[start["file"] + number]
-            if number == 0 and size == start["byte"] and self._is_gone(start, path):
+            if lost or (number == 0 and size == start["byte"] and self._is_gone(start, path)):
                 continue
             text = self._texts.text(path) if os.path.exists(path) else None
             if text is None or text.size() != size or mark_before(text, size) != mark:
@@ -375,7 +422,7 @@ class LineFiles:
         self._check(end)
         if start.get("generation", 0) != end.get("generation", 0):
             cursor.update(byte=0, line=0)
-        else:
+        elif not _find_lost(end):
             self._check(start, True)
         files = self._files.known()
         ends, dates = self._passed(start, end), dates_of(end)
@@ -383,6 +430,12 @@ class LineFiles:
             if cursor["file"] > end["file"]:
                 raise _changed(files[end["file"]])
             path = files[cursor["file"]]
+            if cursor["file"] == start["file"] and (lost := _find_lost(end)):
+                pieces.append(
+                    date_piece(_LostLine(os.path.basename(path), cursor["line"] + 1, lost[0]), dates, 0)
+                )
+                cursor.update(row=cursor["row"] + 1, file=cursor["file"] + 1, byte=0, line=0)
+                continue
             stop = ends[cursor["file"]] if cursor["file"] in ends else int(end["byte"])
             if stop:
                 self._skip_header(cursor, path, True, stop)
