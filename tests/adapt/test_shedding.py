@@ -165,10 +165,11 @@ outputs:
     ],
 )
 @pytest.mark.parametrize("misses", ["", ", may_miss: true"])
-def test_what_counts_in_all_later_answers_is_never_left_out(box: str, misses: str) -> None:
+@pytest.mark.parametrize("asof", ["true", "{left: Amount, right: Sum}"])
+def test_what_counts_in_all_later_answers_is_never_left_out(box: str, misses: str, asof: str) -> None:
     """Requests may stay without an answer; none gets a wrong one because a payment was left out, unless it may."""
     text = REMEMBERED.replace("SUM", box.replace("size: all", f"size: all{misses}"))
-    network = make_network(text.replace("asof: true", f"asof: true{misses}"))
+    network = make_network(text.replace("asof: true", f"asof: {asof}{misses}"))
     figures = Figures(
         {
             "kinds": BoxFigures(1e-6, {"1": 0.5, "rest": 0.5}, 1e5),

@@ -77,6 +77,12 @@ def inputs(boxes: str, outputs: str, schema: str = EVENT) -> str:
          "{o: m}", "bid struct<price: bigint>, n int"),
         ("{j: {join: left.n = right.n, left: f, right: e, asof: true, anti: left}}", "{o: j}", "n int"),
         (
+            "{j: {join: 'true', left: f, right: e, asof: {left: n, right: n}}, "
+            "m: {map: {a: bid_right.price}, from: j}}",
+            "{o: m}",
+            "bid struct<price: bigint>, n int",
+        ),
+        (
             "{j: {join: left.n = right.n, left: f, right: e, size: 1, left_order: {on: n}, right_order: {on: n}, "
             "anti: right}, m: {map: {a: bid.auction}, from: j}}",
             "{o: m}",
