@@ -29,7 +29,7 @@ from aurora.engine.durable import (
 from aurora.engine.locks import Locks
 from aurora.engine.plan.plan import Plan
 from aurora.engine.plan.tables import Table
-from aurora.engine.private import is_private, make_private
+from aurora.engine.private import is_owner, is_private, make_private
 from aurora.engine.settings import Settings
 from aurora.engine.sinks.encode import to_csv
 from aurora.engine.sinks.rejects import REJECTS_SINK
@@ -119,9 +119,15 @@ class Checkpoint:
 
     def take(self, locks: Locks) -> None:
         """Take the folder for this run. It is made closed to others, unless it is there: then its user says who may see
-        what is in it."""
+        what is in it. One that the user has not named must be his own, for everybody can tell where it will be."""
         with suppress(OSError):
             os.makedirs(self.folder, 0o700, exist_ok=True)
+            owner = self.folder.lstat().st_uid
+            if not self.kept and not is_owner(owner, self.folder):
+                raise AuroraError(
+                    f"the checkpoint {self.folder} belongs to another user, number {owner}; remove it, or name another "
+                    "folder with --checkpoint"
+                )
         locks.take(f"the checkpoint {self.folder}", self.lock)
 
     def open(self, fresh: bool) -> None:
@@ -262,7 +268,9 @@ class Checkpoint:
         if self.temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
         elif not self.kept and self.folder.is_dir() and not os.listdir(self.folder):
-            self.folder.rmdir()
+            with suppress(NotADirectoryError):
+                # Unless it is a link to one, which somebody else has made.
+                self.folder.rmdir()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 __all__ = [
     "close_to_others",
+    "is_owner",
     "is_private",
     "is_trusted_file",
     "make_private",
@@ -64,6 +65,25 @@ def is_trusted_file(path: str | Path) -> bool:
     )
 
 
+def is_owner(user: int, folder: str | Path) -> bool:
+    """Whether what lies in a folder and belongs to that user is this one's.
+
+    Some file systems, of other machines or of a host, give all files one owner, whoever makes them: there the new ones
+    of this user have it, too.
+    """
+    if user == os.geteuid():
+        return True
+    try:
+        handle, probe = tempfile.mkstemp(prefix=".owner-", dir=folder)
+    except OSError:
+        return False
+    os.unlink(probe)
+    try:
+        return os.fstat(handle).st_uid == user
+    finally:
+        os.close(handle)
+
+
 def open_own(path: str | Path, flags: int, mode: int = 0o600) -> int:
     """Open a file as `os.open` does, but no link, no pipe and no file of another user; raise OSError instead.
 
@@ -80,7 +100,7 @@ def open_own(path: str | Path, flags: int, mode: int = 0o600) -> int:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             raise OSError(errno.ELOOP, LINK, str(path))
-        if found.st_uid != os.geteuid():
+        if not is_owner(found.st_uid, os.path.dirname(path)):
             raise OSError(errno.EPERM, f"it belongs to another user, number {found.st_uid}", str(path))
     except OSError:
         os.close(handle)

@@ -13,6 +13,7 @@ from aurora.algebra.tuples.schema import Schema
 from aurora.engine.checkpoint import has_begun, is_checkpoint
 from aurora.engine.durable import Damaged, cannot_write, read_json, replace_note, write_whole
 from aurora.engine.locks import Locks, check_outside, is_held
+from aurora.engine.private import is_owner
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
 from aurora.errors import AuroraError
@@ -141,7 +142,7 @@ class Home:
         try:
             self.folder.mkdir(0o700, parents=True, exist_ok=True)
             owner = self.folder.stat().st_uid
-            if owner != os.geteuid():
+            if not is_owner(owner, self.folder):
                 # Also as root: he could change what this run trusts.
                 raise AuroraError(
                     f"home {self.folder} belongs to another user, number {owner}; name another one"

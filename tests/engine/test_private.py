@@ -11,7 +11,7 @@ import pytest
 from aurora import AuroraError, Settings
 from aurora.engine.binding import Bound
 from aurora.engine.fault_notes import note_fault, read_fault
-from aurora.engine.private import is_private, make_private, open_own, replace_own
+from aurora.engine.private import is_owner, is_private, make_private, open_own, replace_own
 from aurora.engine.spark.local_runs import LocalRuns
 from tests.engine.strangers import NUMBER, as_a_stranger, open_folder
 from tests.engine.without_spark import base, commit_all, run_here
@@ -90,6 +90,29 @@ def test_a_folder_that_the_user_has_made_for_a_checkpoint_keeps_its_mode(open_fo
     (open_folder / "kept").chmod(0o750)
     with bind(open_folder):
         assert (open_folder / "kept").stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("make", [MAKE, "import os, sys; os.symlink('/srv', sys.argv[1])"])
+def test_a_checkpoint_that_another_user_has_put_beside_a_sink_is_not_taken(
+    open_folder: Path, make: str
+) -> None:
+    (open_folder / "r.csv").write_text("1,1,34\n")
+    as_a_stranger(make, open_folder / ".far.csv.checkpoint")
+    with pytest.raises(
+        AuroraError, match=f"far.csv.checkpoint belongs to another user, number {NUMBER}; remove it"
+    ):
+        Bound.of(base(), {"r": f"csv:{open_folder}/r.csv"}, {"far": f"csv:{open_folder}/far.csv"}, Settings())
+
+
+def test_where_all_files_have_one_owner_nobody_is_a_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some file systems of other machines."""
+    (tmp_path / "lock").write_text("")
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    os.close(open_own(tmp_path / "lock", os.O_RDWR))
+    assert is_owner(os.getuid(), tmp_path) and not is_owner(os.getuid() + 1, tmp_path)
+    assert os.listdir(tmp_path) == ["lock"]
 
 
 @pytest.mark.parametrize("name", ["../precious", "/etc", "spark-0000000g", ""])
