@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["draft", "show"]
 
 FORMATS = ("table", "csv", "json")
-ADDRESSES = ("csv:", "json:", "parquet:", "sqlite:", "tcp:", "kafka:", "mqtt:", "postgres:")
+ADDRESSES = ("csv:", "json:", "lines:", "parquet:", "sqlite:", "tcp:", "kafka:", "mqtt:", "postgres:")
 
 
 def draft(

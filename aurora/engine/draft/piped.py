@@ -60,7 +60,11 @@ def keep_beginning(name: str, address: str, rows: int, folder: Path) -> str:
 
 def _packed(given: Address) -> list[str]:
     """Return the files of an address if their first lines can be read one file after the other, and all are packed."""
-    if given.kind not in ("csv", "json") or "merge" in given.options or is_wide(given.style.encoding):
+    if (
+        given.kind not in ("csv", "json", "lines")
+        or "merge" in given.options
+        or is_wide(given.style.encoding)
+    ):
         return []
     several = "*" in given.place or os.path.isdir(given.place)
     files = list_files(given.place) if several else [given.place]

@@ -28,6 +28,7 @@ from aurora.engine.sources.files.unpack import is_packed, open_packed
 from aurora.engine.sources.source import Reject, Source
 from aurora.engine.sources.text.csv_records import UTF_8
 from aurora.engine.sources.text.lines import Style
+from aurora.engine.sources.text.patterns import read_groups
 from aurora.engine.sources.text.suggested_fixes import PACKED, UNZIP, ZIP
 from aurora.engine.sources.text.time_patterns import find_pattern
 from aurora.errors import AuroraError
@@ -84,12 +85,15 @@ def look_at(given: str, rows: int = ROWS, purpose: str = DRAFT) -> Sample:
             numbers = {name: _numbers(objects, name) for name, kind in fields.items() if kind == DOUBLE}
             schema = _with_money(Schema.of(fields), numbers)
         else:
-            style, columns = read_style(data, os.path.basename(first), text.style, purpose)
+            if text.style.pattern is not None:
+                columns = read_groups(data, text.style.pattern)
+            else:
+                style, columns = read_style(data, os.path.basename(first), text.style, purpose)
+                address = _with_style(text.place, style)
             texts = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
             schema = _with_money(Schema.of({name: type_of_texts(own) for name, own in texts.items()}), texts)
             found = {name: find_pattern(own) for name, own in texts.items() if schema[name] == STRING}
             patterns = {name: pattern for name, pattern in found.items() if pattern is not None}
-            address = _with_style(text.place, style)
             for name, own in texts.items():
                 odd = find_odd(own) if schema[name] == STRING and name not in patterns else None
                 notes += [_tell_odd(name, *odd, len(own))] if odd is not None else []
@@ -142,7 +146,7 @@ def _check_text(path: str, data: bytes) -> None:
 
 def guess_address(given: str) -> str:
     """The address of a path, by the ending of its name, or else by its first bytes; an address stays what it is."""
-    if given.partition(":")[0] in ("csv", "json", "parquet", "sqlite", "tcp"):
+    if given.partition(":")[0] in ("csv", "json", "lines", "parquet", "sqlite", "tcp"):
         return given
     check_local("the file", given)
     if not os.path.exists(given) and "*" not in given:

@@ -1,5 +1,5 @@
-"""Addresses of sources: csv:PATH, json:PATH, parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT,
-kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE, or an object."""
+"""Addresses of sources: csv:PATH, json:PATH, lines:PATH?pattern=.., parquet:PATH, sqlite:PATH?table=NAME,
+tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC, postgres:HOST:PORT/DATABASE/TABLE, or an object."""
 
 import glob
 import logging
@@ -35,7 +35,8 @@ from aurora.engine.sources.paced import Wrapping
 from aurora.engine.sources.source import Opening, Source, catch_up, paths_read
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.lines import check_flat
-from aurora.errors import AuroraError
+from aurora.engine.sources.text.patterns import check_pattern
+from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["check_source", "open_source", "open_whole", "read_table", "source_path", "source_paths"]
 
@@ -203,6 +204,7 @@ def _open_files(
         database = SqliteTable(path, given.options.get("table", ""), schema)
         database.check(given.name)
         return database
+    _check_groups(given, schema)
     style, most = given.style, given.most_unpacked
     if "merge" in given.options:
         if follow:
@@ -212,14 +214,30 @@ def _open_files(
         merged.check(given.name)
         return merged
     source = LineFiles(
-        path, given.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
+        path, style.kind, schema, follow or given.end is not None, order, style.delimiter, style.header,
         str(unpacked), style.encoding, style.nulls, style.loose, style.decimal, given.end, given.says_shed(), most,
+        style.pattern,
     )  # fmt: skip
     source.check()
     return source
 
 
+def _check_groups(given: Address, schema: Schema) -> None:
+    """Raise a fault if the pattern of an address has no group for a field."""
+    if given.style.pattern is None:
+        return
+    groups = check_pattern(f"source {given.name}", given.style.pattern)
+    missing = [name for name in schema.names if name not in groups]
+    if missing:
+        raise AuroraError(
+            f"source {given.name}: the pattern has no group for field {missing[0]}"
+            f"{did_you_mean(missing[0], groups)}; its groups are {', '.join(groups)}"
+        )
+    check_flat(schema, given.place)
+
+
 def _open_spool(given: Address, schema: Schema, folder: Path) -> tuple[Source, Receiver]:
+    _check_groups(given, schema)
     if given.kind == "csv":
         check_flat(schema, given.place)
     writer = SpoolWriter(folder)

@@ -11,6 +11,7 @@ from aurora.engine.address_options import without_secrets
 from aurora.engine.sources.text.csv_records import UTF_8
 from aurora.engine.sources.text.encodings import read_encoding
 from aurora.engine.sources.text.lines import Style
+from aurora.engine.sources.text.patterns import check_pattern
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.amounts import duration
 
@@ -31,9 +32,10 @@ KINDS: dict[str, tuple[str, ...]] = {
         "unreadable",
     ),
     "json": ("end", "max_unpacked", "shed"),
+    "lines": ("end", "max_unpacked", "pattern", "shed"),
     "parquet": (),
     "sqlite": ("table",),
-    "tcp": ("decimal", "delimiter", "encoding", "header", "null", "reconnect", "unreadable"),
+    "tcp": ("decimal", "delimiter", "encoding", "header", "null", "pattern", "reconnect", "unreadable"),
 }
 OPTIONS = re.compile(r"(.+?)\?(\w+=[^&]*(?:&\w+=[^&]*)*)", re.DOTALL)
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -61,6 +63,15 @@ class Address:
         if header not in YES_OR_NO:
             raise AuroraError(f"source {self.name}: header is yes or no, found '{header}'")
         kind = "lines" if self.kind == "tcp" else self.kind
+        pattern = self.options.get("pattern")
+        if self.kind == "lines" and pattern is None:
+            raise AuroraError(
+                f"source {self.name}: lines: needs a pattern with named groups for the fields, such as "
+                "lines:app.log?pattern=(?P<at>\\S+) (?P<level>[A-Z]+) (?P<text>.*)"
+            )
+        if pattern is not None:
+            check_pattern(f"source {self.name}", pattern)
+            kind = "pattern"
         encoding = read_encoding(self.name, self.options.get("encoding", UTF_8))
         nulls = tuple(filter(None, self.options.get("null", "").split(",")))
         unreadable = self.options.get("unreadable", "reject")
@@ -69,7 +80,9 @@ class Address:
         decimal = self.options.get("decimal", ".")
         if decimal not in (".", ","):
             raise AuroraError(f"source {self.name}: decimal is . or , found '{decimal}'")
-        return Style(kind, delimiter, YES_OR_NO[header], encoding, nulls, unreadable == "null", decimal)
+        return Style(
+            kind, delimiter, YES_OR_NO[header], encoding, nulls, unreadable == "null", decimal, pattern
+        )
 
     @property
     def reconnect(self) -> float:
@@ -147,8 +160,8 @@ def read_address(name: str, address: object) -> Address:
         near = did_you_mean(kind, (*KINDS, "kafka", "mqtt", "postgres")) if colon else ""
         raise AuroraError(
             f"source {name}: '{without_secrets(str(address))}' is not an address{near}; write csv:PATH, json:PATH, "
-            "parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, mqtt:HOST:PORT/TOPIC or "
-            "postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN"
+            "lines:PATH?pattern=.., parquet:PATH, sqlite:PATH?table=NAME, tcp:HOST:PORT, kafka:HOST:PORT/TOPIC, "
+            "mqtt:HOST:PORT/TOPIC or postgres:HOST:PORT/DATABASE/TABLE?by=COLUMN"
         )
     found = OPTIONS.fullmatch(place)
     if found is None or os.path.exists(place):

@@ -102,6 +102,8 @@ class LineFiles:
     shed: bool = False
     # How many bytes a compressed file may have when it is unpacked.
     most: int | None = None
+    # The named groups of which are the fields, where lines are neither CSV nor JSON.
+    pattern: str | None = None
     # In milliseconds since 1970.
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     # The latest look at each file of a batch: its pieces are cut where the file was just seen to end.
@@ -133,7 +135,14 @@ class LineFiles:
     @property
     def _style(self) -> Style:
         return Style(
-            self.style, self.delimiter, self.header, self.encoding, self.nulls, self.loose, self.decimal
+            self.style,
+            self.delimiter,
+            self.header,
+            self.encoding,
+            self.nulls,
+            self.loose,
+            self.decimal,
+            self.pattern,
         )
 
     @cached_property
@@ -207,7 +216,7 @@ class LineFiles:
         there = (path for path in known if not self._files.several or os.path.exists(path))
         for path in islice(there, 1):
             head = None if self._texts.is_copied(path) else self._texts.head(path, self._final(path))
-            if head and self.style == "csv" and not self._files.several and not self.follow:
+            if head and self.style in ("csv", "pattern") and not self._files.several and not self.follow:
                 raise_if(unreadable(FileText.of(path), head.form, head.bytes, head.lines, self.schema, True))
 
     def begin(self) -> Cursor:

@@ -85,7 +85,11 @@ class TextFiles:
 
     def form(self, path: str, complete: bool = True, size: int | None = None) -> Form:
         head = self.head(path, complete, size)
-        return head.form if head is not None else Form(self.style.csv if self.style.kind == "csv" else None)
+        return (
+            head.form
+            if head is not None
+            else Form(self.style.csv if self.style.kind == "csv" else None, pattern=self.style.pattern)
+        )
 
     def forget(self, path: str) -> None:
         """A copy of a file that is done with goes."""

@@ -25,19 +25,22 @@ from aurora.engine.sources.text.csv_records import (
 )
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.headers import header_hint, header_of, tells_delimiter
-from aurora.engine.sources.text.parse import FAULTS, parse_csv, parse_json
+from aurora.engine.sources.text.parse import FAULTS, Parser, parse_csv, parse_json
+from aurora.engine.sources.text.patterns import PatternParser
 from aurora.engine.sources.text.record_ends import is_too_long, scan
 from aurora.engine.sources.text.text import Text
 from aurora.errors import AuroraError
 
 __all__ = ["BROKE_OFF", "Form", "Head", "LinePiece", "Style", "check_flat", "cut_lines", "read_head"]
 
+# A line of blanks that is longer than this is no empty one.
+SHORT = 64
 BROKE_OFF = "connection broke in the middle of a line"
 
 
 @dataclass(frozen=True)
 class Style:
-    """What an address says: csv, json or lines (either, told by the first character), and about CSV."""
+    """What an address says: csv, json, pattern or lines (csv or json, told by the first character), and about CSV."""
 
     kind: str
     delimiter: str = ","
@@ -46,6 +49,7 @@ class Style:
     nulls: tuple[str, ...] = ()
     loose: bool = False
     decimal: str = "."
+    pattern: str | None = None
 
     def __str__(self) -> str:
         options = [] if self.delimiter == "," else [f"delimiter={self.delimiter}"]
@@ -54,6 +58,7 @@ class Style:
         options += [f"null={','.join(self.nulls)}"] if self.nulls else []
         options += ["unreadable=null"] if self.loose else []
         options += [] if self.decimal == "." else [f"decimal={self.decimal}"]
+        options += [f"pattern={self.pattern}"] if self.pattern is not None else []
         return self.kind + ("?" + "&".join(options) if options else "")
 
     @property
@@ -65,22 +70,33 @@ class Style:
 
 @dataclass(frozen=True)
 class Form:
-    """JSON lines, or CSV with the columns of its header, if it has one."""
+    """JSON lines, lines of a pattern, or CSV with the columns of its header, if it has one."""
 
     csv: Csv | None
     columns: tuple[str, ...] | None = None
+    pattern: str | None = None
 
     def to_json(self) -> Any:
         csv = self.csv
         rare = csv and ([csv.loose, csv.decimal] if csv.decimal != "." else [True] if csv.loose else [])
         told = csv and [csv.delimiter, csv.encoding, csv.nulls, *(rare or [])]
-        return [told, self.columns and list(self.columns)]
+        return [
+            told,
+            self.columns and list(self.columns),
+            *([self.pattern] if self.pattern is not None else []),
+        ]
 
     @staticmethod
     def from_json(content: Any) -> "Form":
-        csv, columns = content
+        csv, columns, *pattern = content
         form = Csv(csv[0], csv[1], tuple(csv[2]), *csv[3:]) if csv else None
-        return Form(form, tuple(columns) if columns else None)
+        return Form(form, tuple(columns) if columns else None, *pattern)
+
+    def parser(self, schema: Schema) -> Parser:
+        """Return what reads records of this form."""
+        if self.pattern is not None:
+            return PatternParser(schema, self.pattern)
+        return parse_csv(schema, self.columns, self.csv) if self.csv else parse_json(schema)
 
 
 @dataclass(frozen=True)
@@ -109,8 +125,8 @@ def read_head(
     """Nothing if there is too little of the text to tell. Without `whole`, a first line that is cut off is data."""
     mark = 3 if text.read(start, min(stop, start + 3)) == b"\xef\xbb\xbf" else 0
     begin = start + mark
-    if style.kind == "json":
-        return Head(Form(None), mark, 0)
+    if style.pattern is not None or style.kind == "json":
+        return Head(Form(None, pattern=style.pattern), mark, 0)
     if style.kind == "lines":
         shown = text.read(begin, min(stop, begin + 65536)).lstrip()
         if not shown and not complete:
@@ -168,7 +184,7 @@ class LinePiece:
         if csv is not None:
             # A line of CSV is read whole: where a cell is missing shows only from the others.
             schema = self.declared
-        parser = parse_csv(schema, self.form.columns, csv) if csv else parse_json(schema)
+        parser = self.form.parser(schema)
         half = self.half and not data.endswith(b"\n")
         if not self.odd and not half:
             try:
@@ -219,7 +235,7 @@ class LinePiece:
         offsets = pa.py_buffer(np.concatenate([[0], found.ends]).astype(np.int64))
         whole = pa.Array.from_buffers(pa.large_binary(), self.records, [None, offsets, pa.py_buffer(data)])
         some = whole.filter(pa.array(left))
-        parser = parse_csv(schema, self.form.columns, csv) if csv else parse_json(schema)
+        parser = self.form.parser(schema)
         try:
             rows = parser(_bytes_of(some))
         except FAULTS:
@@ -236,7 +252,8 @@ class LinePiece:
         starts = np.concatenate([[0], found.ends[:-1]])
         if self.form.csv is None:
             text = np.frombuffer(data, np.uint8)
-            maybe = np.flatnonzero(text[starts] != ord("{")).tolist()
+            # Most lines of JSON need no closer look.
+            maybe = np.flatnonzero((text[starts] != ord("{")) & (found.ends - starts <= SHORT)).tolist()
             return known | {at: "" for at in maybe if not data[starts[at] : found.ends[at]].strip()}
         if len(self.form.columns or self.declared) > 1:
             short = np.flatnonzero(found.ends - starts <= 2).tolist()

@@ -10,6 +10,7 @@ from aurora.algebra.tuples.types import BIGINT, DOUBLE, STRING, TIMESTAMP, type_
 from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.csv_records import Csv
 from aurora.engine.sources.text.hexadecimal import is_hexadecimal
+from aurora.engine.sources.text.patterns import NO_MATCH
 from aurora.engine.sources.text.reasons import NO_OBJECT
 from aurora.engine.sources.text.time_patterns import find_pattern
 
@@ -25,6 +26,7 @@ UNZIP = (
 DELIMITERS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 NO_VALUES = ("NA", "N/A", "n/a", "null", "NULL", "None", "none", "nan", "NaN", "-", "--", "?", "\\N", ".")
 COMMA = re.compile(r"[+-]?\d+,\d+")
+SHOWN = 80
 VALUE = re.compile(r"field (.+?): '(.*)' is not an? (\w+)", re.DOTALL)
 
 
@@ -52,6 +54,8 @@ def _fix(rejects: Sequence[Reject], schema: Schema, csv: Csv | None, start: byte
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "add ?encoding=utf-16" if csv else "convert it to UTF-8"
     reason, text = rejects[0].reason, rejects[0].text
+    if reason == NO_MATCH:
+        return f"check the pattern; the line is '{text[:SHOWN]}'"
     if csv is None:
         if reason == NO_OBJECT:
             begins_list = start.lstrip().startswith(b"[")
