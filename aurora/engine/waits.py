@@ -1,7 +1,8 @@
 """What a run waits for outside of itself: told once in the log after a while, and listed in `aurora status`.
 
 Whoever waits says so in its own process, with `waits`. Spark's Python workers leave notes in a folder of the run, where
-`NotesWatch` finds them; those of other machines stay unseen.
+`NotesWatch` finds them; those of other machines stay unseen. A run that starts leaves notes in its home, for it answers
+nobody yet.
 """
 
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from aurora.engine.private import is_private, make_private
 
-__all__ = ["HOW", "QUIET", "NotesWatch", "Waiting", "Waits", "waits"]
+__all__ = ["HOW", "QUIET", "NotesWatch", "Waiting", "Waits", "read_waits", "waits"]
 
 # Who waits for longer than this hears of it, in seconds.
 QUIET = 5.0
@@ -56,6 +57,7 @@ class Waits:
         self._open: dict[int, tuple[Waiting, Callable[[], None]]] = {}
         self._known: set[str] = set()
         self._folder: str | None = None
+        self._logs = True
 
     def now(self) -> float:
         """Return the time that waits are measured by."""
@@ -63,7 +65,18 @@ class Waits:
 
     def note_in(self, folder: str | None) -> None:
         """Leave notes in a folder from now on, instead of telling the log, which nobody reads in a worker."""
+        self._folder, self._logs = folder, folder is None
+
+    @contextmanager
+    def noted_in(self, folder: str) -> Iterator[None]:
+        """Leave notes in a folder as long as the block runs, and tell the log, too."""
         self._folder = folder
+        try:
+            yield
+        finally:
+            self._folder = None
+            with suppress(OSError):
+                os.rmdir(folder)
 
     def begin(
         self, what: str, how: str = HOW, since: float | None = None, once: bool = False, owner: object = None
@@ -129,6 +142,7 @@ class Waits:
             if self._folder is not None:
                 waiting.note = Path(self._folder, f"{NOTE}{os.getpid()}-{uuid.uuid4().hex}")
                 self._write(waiting)
+            if not self._logs:
                 return
             if waiting.once and waiting.what in self._known:
                 return
@@ -161,22 +175,12 @@ class NotesWatch(threading.Thread):
 
     def look(self) -> None:
         """Take over the notes of now."""
-        there: set[Path] = set()
-        for note in Path(self._folder).glob(f"{NOTE}*") if is_private(self._folder) else ():
-            try:
-                words = json.loads(note.read_text(encoding="utf-8"))
-                what, how = str(words["what"]), str(words["how"])
-                since, once = float(words["since"]), bool(words["once"])
-            except (OSError, ValueError, KeyError, TypeError):
-                # It is being written, or is gone by now.
-                continue
-            if not _lives(int(note.name.split("-")[1])):
-                continue
-            there.add(note)
+        there = read_waits(self._folder)
+        for note, told in there.items():
             if note not in self._found:
-                self._found[note] = self._into.begin(what, how, since, once, owner=note)
-            self._into.change(self._found[note], what)
-        for note in self._found.keys() - there:
+                self._found[note] = self._into.begin(told.what, told.how, told.since, told.once, owner=note)
+            self._into.change(self._found[note], told.what)
+        for note in self._found.keys() - there.keys():
             self._into.end(self._found.pop(note))
 
     def stop(self) -> None:
@@ -186,6 +190,22 @@ class NotesWatch(threading.Thread):
         for waiting in self._found.values():
             self._into.end(waiting)
         self._found.clear()
+
+
+def read_waits(folder: str) -> dict[Path, Waiting]:
+    """Return the waits that processes which live have noted in a folder, by their notes."""
+    found: dict[Path, Waiting] = {}
+    for note in Path(folder).glob(f"{NOTE}*") if is_private(folder) else ():
+        try:
+            words = json.loads(note.read_text(encoding="utf-8"))
+            what, how = str(words["what"]), str(words["how"])
+            since, once = float(words["since"]), bool(words["once"])
+        except (OSError, ValueError, KeyError, TypeError):
+            # It is being written, or is gone by now.
+            continue
+        if _lives(int(note.name.split("-")[1])):
+            found[note] = Waiting(what, how, since, once)
+    return found
 
 
 def _lives(process: int) -> bool:

@@ -16,6 +16,7 @@ from aurora.engine.locks import Locks, check_outside, is_held
 from aurora.engine.private import is_owner
 from aurora.engine.statistics import sum_up
 from aurora.engine.totals import SUMS, Totals
+from aurora.engine.waits import read_waits
 from aurora.errors import AuroraError
 from aurora.history.log import PUBLISHED, Published
 from aurora.history.status import add_sums, describe_run
@@ -82,6 +83,11 @@ class Home:
     @property
     def rejects(self) -> Path:
         return self.folder / "rejects.csv"
+
+    @property
+    def waits(self) -> Path:
+        """Notes on what a run that starts waits for."""
+        return self.folder / "waits"
 
     @property
     def deferred(self) -> Path:
@@ -250,7 +256,13 @@ class Home:
             found = self._describe_totals()
             parameters = (self.read_network() or {}).get("parameters")
             found |= {"parameters": parameters} if parameters else {}
-        return {**found, "state": "starting" if self.is_starting else "stopped", "waits": []}
+        if self.is_starting:
+            return {**found, "state": "starting", "waits": self._read_waits()}
+        return {**found, "state": "stopped", "waits": []}
+
+    def _read_waits(self) -> list[dict[str, Any]]:
+        found = sorted(read_waits(str(self.waits)).values(), key=lambda waiting: waiting.since)
+        return [{"for": each.what, "since": round(each.since, 3)} for each in found]
 
     def _describe_totals(self) -> dict[str, Any]:
         """What the checkpoints of the network, in one part or two, say."""

@@ -27,6 +27,7 @@ from aurora.engine.showing import html_table
 from aurora.engine.sinks.rows import Rows
 from aurora.engine.spark_run import SparkRun, Stop, start_run
 from aurora.engine.statistics import BatchReport, Statistics
+from aurora.engine.waits import waits
 from aurora.errors import AuroraError, did_you_mean
 from aurora.history.adapting import Adapting
 from aurora.history.answers import answers
@@ -92,7 +93,7 @@ def start(
     sinks = {name: Rows() for name in network.outputs} if sinks is None else sinks
     check_names(network, sources, sinks)
     hosts = {*settings.allow_hosts, *hosts_named(sources), *hosts_named(sinks)}
-    with ExitStack() as held:
+    with ExitStack() as starting, ExitStack() as held:
         served = None
         if settings.metrics is not None:
             served = held.enter_context(MetricsServer(settings.metrics, _labels(network)))
@@ -106,6 +107,7 @@ def start(
             check_home(network, sources, sinks, home)
             held.callback(home.release)
             home.open()
+            starting.enter_context(waits.noted_in(str(home.waits)))
             if not settings.fresh:
                 home.check_begun()
             home.checkpoint.mkdir(exist_ok=True)

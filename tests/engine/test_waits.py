@@ -26,6 +26,7 @@ from aurora.engine.sources.live.receivers import TcpReceiver
 from aurora.engine.spark.master import check_reachable
 from aurora.engine.waits import NotesWatch, Waits, waits
 from aurora.errors import AuroraError
+from aurora.history.home import Home
 from tests.engine.still_clock import StillClock, stop_the_clock
 
 
@@ -113,6 +114,28 @@ def test_waits_of_workers_come_by_notes(tmp_path: Path, caplog: pytest.LogCaptur
     watch.look()
     assert driver.lasting(0) == []
     assert messages(caplog) == ["no records of t/0 come; the run waits for it"]
+
+
+def test_waits_of_a_run_that_starts_are_in_its_home(
+    clock: StillClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = Home.of(tmp_path / "home")
+    home.open()
+    try:
+        with waits.noted_in(str(home.waits)):
+            with waits.waiting("the dam is closed"):
+                assert home.last_status()["waits"] == []
+                clock.move(6)
+                told = home.last_status()
+                assert (told["state"], told["waits"]) == (
+                    "starting",
+                    [{"for": "the dam is closed", "since": 1_000.0}],
+                )
+            assert home.last_status()["waits"] == []
+        assert not home.waits.exists()
+    finally:
+        home.release()
+    assert messages(caplog) == ["the dam is closed; the run waits for it"]
 
 
 def test_waits_are_lines_of_the_status(clock: StillClock) -> None:
