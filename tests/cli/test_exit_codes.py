@@ -28,7 +28,11 @@ ENDS = [
         "error: /dev/null/x: Not a directory; name another path, or fix the cause and give the same command again\n",
     ),
     (2, ["fly"], "error: No such command 'fly'; see aurora --help\n"),
-    (2, ["check"], "error: Invalid value for NETWORK: give a network, --home DIR, or both; see aurora check --help\n"),
+    (
+        2,
+        ["check"],
+        "error: Invalid value for NETWORK: give a network, --home DIR, or both; see aurora check --help\n",
+    ),
     (2, ["check", "--fast", BORDER], "error: No such option: --fast"),
     (2, ["step", "home", "--batches", "many"], "error: Invalid value for '--batches': "),
 ]

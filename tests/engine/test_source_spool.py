@@ -335,7 +335,7 @@ def test_standard_input_that_is_a_file_is_that_file(tmp_path: Path) -> None:
         ("tcp:localhost:9?reconnect=soon", "reconnect: 'soon' is no"),
         (
             "tcp:localhost:9?wait=5s",
-            "there is no option wait; the options of tcp are decimal, delimiter, encoding, header, null, pattern, reconnect",
+            "there is no option wait; the options of tcp are decimal, delimiter, encoding, header, null, pattern",
         ),
         ("parquet:x?header=true", "there is no option header; parquet has no options"),
         ("csv:x?delimiter=ab", "a delimiter is one character, such as ; or tab, found 'ab'"),
