@@ -378,3 +378,33 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
     with pytest.raises(AuroraError, match=r"^mqtt: needs .*; pip install 'aurora-spark\[mqtt\]'$"):
         check_source("rows", "mqtt:h:1/t")
+
+
+def test_a_bit_of_a_message_that_has_changed_is_seen(tmp_path: Path) -> None:
+    writer = MessageWriter(tmp_path)
+    assert writer.open()
+    writer.append([(b"home/a", b'{"id": 1}', 1), (b"home/b", b'{"id": 2}', 2)])
+    writer.append([(b"home/a", b"", 3)])
+    spool = MessageSpool(str(tmp_path))
+    before = spool.read(0, 3)
+    assert before.topics == [b"home/a", b"home/b", b"home/a"] and before.payloads[2] == b""
+    for name in ("topics", f"{0:020}", f"{0:020}.index"):
+        path = tmp_path / name
+        whole = path.read_bytes()
+        for place in range(len(whole)):
+            data = bytearray(whole)
+            data[place] ^= 1 << place % 8
+            path.write_bytes(data)
+            try:
+                found = spool.read(0, 3)
+            except AuroraError as fault:
+                assert " is damaged: " in str(fault) and str(fault).endswith("start over with --fresh")
+            else:
+                assert (found.payloads, found.topics) == (before.payloads, before.topics), (name, place)
+        path.write_bytes(whole)
+    # Of an earlier version.
+    entries = np.frombuffer((tmp_path / f"{0:020}.index").read_bytes(), np.int64).reshape(-1, 3).copy()
+    entries[:, 2] &= 0xFFFFFFFF
+    (tmp_path / f"{0:020}.index").write_bytes(entries.tobytes())
+    (tmp_path / "topics").write_bytes(b'"home/a"\n"home/b"\n')
+    assert spool.read(0, 3).topics == before.topics

@@ -386,3 +386,32 @@ def test_a_run_whose_connection_breaks_ends_with_a_fault_and_open_windows(
     done = run(*arguments)
     assert done.ended and done.totals.rejected == 1
     assert (tmp_path / "out.csv").read_text() == "g,v,n\n0,0,2\n0,10,2\n0,90,1\n"
+
+
+def test_lines_that_have_changed_since_their_batch_was_planned_are_a_fault(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path / "spool")
+    writer.open()
+    writer.append(b"1,2\n3,4\n5,6\n")
+    source = lines(writer)
+    start = source.begin()
+    one = source.advance(start, 2)
+    two = source.advance(one, 9)
+    (path,) = [path for path in writer.folder.iterdir() if path.suffix != ".times"]
+    whole = path.read_bytes()
+    for place in range(8):
+        data = bytearray(whole)
+        data[place] ^= 1 << place
+        path.write_bytes(data)
+        again = lines(writer)
+        with pytest.raises(
+            AuroraError, match=r"tcp:test: \S+spool is damaged between byte 0 and byte 8 of what came"
+        ):
+            again.pieces(start, one, 2)
+        assert [row["g"] for row in rows_of([piece.read(SCHEMA) for piece in again.pieces(one, two, 2)])] == [
+            5
+        ]
+    path.write_bytes(whole)
+    both = source.pieces(start, two, 1)
+    assert [row["v"] for row in rows_of([piece.read(SCHEMA) for piece in both])] == [2, 4, 6]
+    del one["sum"]
+    assert len(source.pieces(start, one, 1)) == 1, "the cursor of an earlier version"

@@ -1,13 +1,14 @@
 """Messages that the broker will not send again: kept in files of the checkpoint until they are done with.
 
 A spool is a folder of segments, each named by the number of its first message: the payloads one behind the other, and
-an index with the end, the time of arrival and the topic of each. `topics` has the topics, by number; `ended` is there
-once no more will come, `broken` once it is given up.
+an index with the end, the time of arrival, the topic and a checksum of each. `topics` has the topics, by number;
+`ended` is there once no more will come, `broken` once it is given up.
 """
 
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import read_whole, sync_folder, write_whole
+from aurora.engine.durable import Damaged, read_whole, seal_line, sync_folder, unseal_line, write_whole
 from aurora.engine.mqtt.client import Message
 from aurora.errors import AuroraError
 
@@ -24,6 +25,9 @@ __all__ = ["MessageSpool", "MessageWriter", "Messages"]
 
 SEGMENT = 64 << 20
 ENTRY = 24
+# The lower bits of the last number of an entry are those of its topic, the upper ones its checksum.
+TOPIC_BITS = 32
+LOST = "what came is lost; start over with --fresh"
 
 
 def _segments(folder: str) -> list[int]:
@@ -52,11 +56,42 @@ def _entries(folder: str, first: int) -> Ints:
 
 
 def _topics(folder: str) -> list[bytes]:
+    path = os.path.join(folder, "topics")
     try:
-        with open(os.path.join(folder, "topics"), "rb") as file:
-            return [json.loads(line).encode() for line in file if line.endswith(b"\n")]
+        with open(path, "rb") as file:
+            return [json.loads(unseal_line(line[:-1])).encode() for line in file if line.endswith(b"\n")]
     except FileNotFoundError:
         return []
+    except ValueError as fault:
+        raise Damaged(f"{path} is damaged: {fault}; {LOST}") from None
+
+
+def _topic_line(topic: str) -> bytes:
+    return seal_line(json.dumps(topic).encode())
+
+
+def _sums(entries: Ints, payloads: Sequence[bytes]) -> Ints:
+    """Return the checksums of messages and of their entries; none is 0, which stands for that of an earlier version."""
+    heads = np.ascontiguousarray(entries[:, :2])
+    topics = entries[:, 2] & ((1 << TOPIC_BITS) - 1)
+    seeds = [
+        zlib.crc32(head.tobytes() + int(topic).to_bytes(8)) for head, topic in zip(heads, topics, strict=True)
+    ]
+    found = (zlib.crc32(payload, seed) or 1 for payload, seed in zip(payloads, seeds, strict=True))
+    return np.fromiter(found, np.int64, len(payloads))
+
+
+def _check(path: str, entries: Ints, payloads: Sequence[bytes], first: int) -> None:
+    """Raise a fault if messages are not what came; `first` is the number of the first of them."""
+    known = (entries[:, 2].view(np.uint64) >> np.uint64(TOPIC_BITS)).astype(np.int64)
+    bad = np.flatnonzero((known != 0) & (known != _sums(entries, payloads)))
+    if len(bad):
+        raise Damaged(f"{path} is damaged: message {first + int(bad[0]):,} is not what came; {LOST}")
+
+
+def _check_topics(folder: str, entries: Ints, known: int) -> None:
+    if len(entries) and int((entries[:, 2] & ((1 << TOPIC_BITS) - 1)).max()) >= known:
+        raise Damaged(f"{os.path.join(folder, 'topics')} is damaged: it lacks a topic; {LOST}")
 
 
 @dataclass(frozen=True)
@@ -98,12 +133,17 @@ class MessageSpool:
                 continue
             entries = _entries(self.folder, first)
             ends = np.concatenate([[0], entries[:, 0]])[low - first : high - first + 1].tolist()
+            if ends != sorted(ends) or ends[0] < 0 or ends[-1] > os.path.getsize(_data(self.folder, first)):
+                raise Damaged(f"{_index(self.folder, first)} is damaged: messages end where none can; {LOST}")
             with open(_data(self.folder, first), "rb") as file:
                 file.seek(ends[0])
                 data = file.read(ends[-1] - ends[0])
-            payloads += [data[begin - ends[0] : end - ends[0]] for begin, end in pairwise(ends)]
-            chosen = entries[low - first : high - first]
-            topics += [names[number] for number in chosen[:, 2].tolist()]
+            own = [data[begin - ends[0] : end - ends[0]] for begin, end in pairwise(ends)]
+            chosen = np.ascontiguousarray(entries[low - first : high - first])
+            _check(_data(self.folder, first), chosen, own, low)
+            payloads += own
+            _check_topics(self.folder, chosen, len(names))
+            topics += [names[number] for number in (chosen[:, 2] & ((1 << TOPIC_BITS) - 1)).tolist()]
             arrived.append(chosen[:, 1])
         return Messages(payloads, topics, np.concatenate(arrived))
 
@@ -158,7 +198,7 @@ class MessageWriter:
         names = _topics(folder)
         self._topics = {name: number for number, name in enumerate(names)}
         with open(self.folder / "topics", "wb") as file:
-            file.writelines(json.dumps(name.decode()).encode() + b"\n" for name in names)
+            file.writelines(_topic_line(name.decode()) for name in names)
         return True
 
     def append(self, messages: Sequence[Message]) -> None:
@@ -170,14 +210,17 @@ class MessageWriter:
         if new:
             for topic in new:
                 self._topics[topic] = len(self._topics)
-            lines = [json.dumps(topic.decode("utf-8", "replace")).encode() + b"\n" for topic in new]
+            lines = [_topic_line(topic.decode("utf-8", "replace")) for topic in new]
             _append(os.path.join(folder, "topics"), b"".join(lines))
         sizes = np.fromiter((len(payload) for _, payload, _ in messages), np.int64, len(messages))
         entries = np.empty((len(messages), 3), np.int64)
         entries[:, 0] = np.cumsum(sizes) + self._end
         entries[:, 1] = self._clock()
         entries[:, 2] = [self._topics[topic] for topic, *_ in messages]
-        _append(_data(folder, self._first), b"".join(payload for _, payload, _ in messages))
+        payloads = [payload for _, payload, _ in messages]
+        sums = _sums(entries, payloads).astype(np.uint64) << np.uint64(TOPIC_BITS)
+        entries[:, 2] |= sums.view(np.int64)
+        _append(_data(folder, self._first), b"".join(payloads))
         # Behind the payloads: who sees an entry finds its message.
         _append(_index(folder, self._first), entries.tobytes())
         if self._end == 0:

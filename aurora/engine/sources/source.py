@@ -245,6 +245,7 @@ def has_moved(before: Cursor, after: Cursor) -> bool:
         "dates",
         "size",
         "seen",
+        "sum",
     }
     return any(before.get(key, 0) != after.get(key, 0) for key in keys)
 

@@ -6,6 +6,7 @@ at which a connection ended in the wrong way; `ended`, once the other side has c
 
 import json
 import os
+import zlib
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from aurora.algebra.tuples.schema import Schema
 from aurora.algebra.tuples.train import Ints
 from aurora.engine.durable import (
+    Damaged,
     cannot_write,
     read_json,
     read_whole,
@@ -34,6 +36,10 @@ from aurora.errors import AuroraError
 __all__ = ["SpoolText", "SpoolWriter", "SpooledLines"]
 
 SEGMENT = 64 << 20
+# In a cursor: the byte from which on the lines before it have a checksum, and that.
+SUM = "sum"
+# Bytes that are read at once for it.
+CHUNK = 4 << 20
 
 
 def _segments(folder: str) -> list[int]:
@@ -171,6 +177,7 @@ class SpooledLines:
         reached = self._advance({key: cursor[key] for key in cursor if key != NOTICE}, rows)
         if has_moved(cursor, reached):
             self._sync(cursor["byte"], reached["byte"])
+            reached[SUM] = [cursor["byte"], self._sum(cursor["byte"], reached["byte"])]
             return reached
         if broken is not None:
             raise AuroraError(broken)
@@ -222,6 +229,25 @@ class SpooledLines:
         except OSError as fault:
             raise cannot_write(self.folder, fault) from None
 
+    def _sum(self, start: int, stop: int) -> int:
+        """Return the checksum of what lies between two bytes."""
+        found = 0
+        for at in range(start, stop, CHUNK):
+            found = zlib.crc32(self._text.read(at, min(at + CHUNK, stop)), found)
+        return found
+
+    def _check_sum(self, end: Cursor) -> None:
+        """Raise a fault if the lines of a batch are not those that were there when it was planned."""
+        if SUM not in end:
+            return
+        start, known = end[SUM]
+        segments = _segments(self.folder)
+        if segments and segments[0] <= start and self._sum(start, end["byte"]) != known:
+            raise Damaged(
+                f"{self.label}: {self.folder} is damaged between byte {start:,} and byte {end['byte']:,} of what came: "
+                "its checksum does not fit; what came is lost; start over with --fresh"
+            )
+
     def _enter(self, cursor: Cursor, stop: int, complete: bool, breaks: list[int]) -> bool:
         """At the beginning of a stretch, reads its head; False if that must wait."""
         start = cursor["byte"]
@@ -243,6 +269,7 @@ class SpooledLines:
         pieces: list[Piece] = []
         cursor = dict(start)
         self.check_reached(end)
+        self._check_sum(end)
         breaks, marks = _breaks(self.folder), self._marks(start["byte"], end["byte"])
         while cursor["row"] < end["row"]:
             stop = next((place for place in breaks if cursor["byte"] < place <= end["byte"]), end["byte"])
