@@ -51,7 +51,10 @@ class Scene:
             state="stopped",
         )
         later: Any = SimpleNamespace(
-            waiting=lambda: 1, find_age=lambda entering: self.age, set_drops=self._set_later
+            waiting=lambda: 1,
+            find_age=lambda entering: self.age,
+            set_drops=self._set_later,
+            release=lambda: None,
         )
         # Then all fines must come.
         text = TEXT if age is None else TEXT.replace("[8, 0]], delivered: [[100, 1], [0, 0]]", "[8, 0]]")
