@@ -71,7 +71,7 @@ def _columns(kind: int, layout: tuple[str, ...], values: Any, micros: Any) -> di
 
 
 _KEYS = ["type", "key", "at"]
-_EXPECTED_FIELDS = ("Time", "VID", "a", "b", "XWay", "Dir")
+_EXPECTED_FIELDS = ("Time", "VID", "a", "b", "XWay", "Dir", "near")
 _GIVEN_FIELDS = ("Time", "line", "emit", "result", "a", "b", "XWay", "Dir")
 
 
@@ -144,7 +144,12 @@ def _wrong(edition: Edition) -> Column:
     in_window = F.expr(f"g.result between (e.Time - {window}) * {_MICROS}L and e.Time * {_MICROS}L")
     right = {
         0: F.expr("g.a = e.a and g.b = e.b"),
-        1: F.expr("g.a = e.a and coalesce(g.XWay = e.XWay and g.Dir = e.Dir, true)"),
+        # Any accident within reach, of which the nearest is expected.
+        1: F.expr(
+            f"if(e.Dir = 0, g.a - e.a, e.a - g.a) between 0 and {edition.accident_reach} "
+            "and shiftright(e.near, cast(abs(g.a - e.a) as int)) & 1 = 1 "
+            "and coalesce(g.XWay = e.XWay and g.Dir = e.Dir, true)"
+        ),
         2: in_window & ((F.col("g.a") == F.col("before")) | (F.col("g.a") == F.col("upto"))),
         3: F.expr("g.a = e.a"),
         4: F.expr(f"abs(g.a - e.a) <= {tolerance}D * e.a and abs(g.b - e.b) <= {tolerance}D * e.b"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.scan import DECIMAL, INTEGER, NOT_A_NUMBER, in_range, scan_lines
 
 __all__ = [
@@ -53,6 +54,7 @@ RANGES = {
     "Day": (1, 69),
 }
 
+_SEG, _POS = FIELDS.index("Seg"), FIELDS.index("Pos")
 _DEFINED = np.array(
     [[kind in DEFINED and (name == "Type" or name in DEFINED[kind]) for name in FIELDS] for kind in range(5)]
 )
@@ -101,6 +103,8 @@ def parse_input(data: Array) -> Rows:
     """
     starts, fields, values, micros, kind = scan_lines(data, len(FIELDS))
     good = in_range(fields, values, kind, _DEFINED, _LOW, _HIGH)
+    # The paper defines Seg by Pos; what says otherwise would be in two segments, by the rule that looks at it.
+    good &= (values[:, 0] != 0) | (values[:, _SEG] == values[:, _POS] // EDITION_2004.segment_length)
     reasons = {int(i): _input_fault(fields[i], values[i], kind[i]) for i in np.flatnonzero(~good)}
     return Rows(starts, values, good, micros, reasons)
 
@@ -120,7 +124,8 @@ def _input_fault(fields: int, values: Array, kind: Array) -> str:
             found = values[at] if kind[at] == INTEGER else "more"
             limits = f"{low} or more" if high >= _MAX_INT else f"{low}..{high}"
             return f"{name} out of range: {found}, {limits} expected"
-    raise AssertionError("a good line was taken for a bad one")
+    seg, pos = values[_SEG], values[_POS]
+    return f"Seg is {seg}, but Pos {pos} lies in segment {pos // EDITION_2004.segment_length}"
 
 
 @dataclass(frozen=True)

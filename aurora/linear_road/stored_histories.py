@@ -4,12 +4,19 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.errors import AuroraError
 
-__all__ = ["SEGMENT_COLUMNS", "TOLL_COLUMNS", "Histories", "find_histories"]
+__all__ = ["SEGMENT_COLUMNS", "TOLL_COLUMNS", "TOLL_KEY", "Histories", "dataset_of", "find_histories"]
 
+# By which a row is found.
+TOLL_KEY = ("VID", "Day", "XWay")
 TOLL_COLUMNS = {"VID": "long", "Day": "int", "XWay": "int", "Tolls": "int"}
 SEGMENT_COLUMNS = {
     "Day": "int",
@@ -52,6 +59,38 @@ class Histories:
             raise AuroraError(f"{self.toll} has files at several depths: put them all into one folder")
         return f"{form}:{self.toll.absolute()}/{'*/' * (depths.pop() - 1)}*.{form}"
 
+    def check_toll(self) -> None:
+        """Raise a fault if the toll history has two rows for a car, a day and an expressway: which counts, is not said.
+
+        It may have a hundred million rows: of each a number of eight bytes is sorted, and the rows of equal numbers are
+        looked at.
+        """
+        if self.toll is None:
+            return
+        keys = list(TOLL_KEY)
+        try:
+            source = dataset_of(self.toll, TOLL_COLUMNS)
+            marks = [_mark(batch) for batch in source.to_batches(columns=keys)]
+        except (pa.ArrowException, OSError):
+            # Whoever reads all of it says what is wrong with it.
+            return
+        ordered = np.sort(np.concatenate([np.empty(0, np.uint64), *marks]))
+        doubtful = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(doubtful) == 0:
+            return
+        seen: set[tuple[int, ...]] = set()
+        for batch in source.to_batches(columns=keys):
+            chosen = np.flatnonzero(np.isin(_mark(batch), doubtful))
+            for row in batch.take(pa.array(chosen)).to_pylist():
+                key = tuple(row[name] for name in keys)
+                if key in seen:
+                    vid, day, xway = key
+                    raise AuroraError(
+                        f"{self.toll} has two rows for car {vid}, day {day} and expressway {xway}; "
+                        "keep one of them, or add them up"
+                    )
+                seen.add(key)
+
     def read_toll(self, spark: SparkSession) -> DataFrame | None:
         return None if self.toll is None else _read(spark, self.toll, TOLL_COLUMNS)
 
@@ -66,6 +105,29 @@ class Histories:
         # Each task writes what it reads: sorted by expressway, a query of one reads little of the others.
         frame.sortWithinPartitions("XWay").write.mode("overwrite").parquet(str(copy))
         return str(copy)
+
+
+def dataset_of(path: Path, columns: dict[str, str]) -> ds.Dataset:
+    """The files of a history, Parquet or CSV with or without a header."""
+    stored = [path] if path.is_file() else list(path.rglob("*"))
+    if any(file.suffix == ".parquet" for file in stored):
+        return ds.dataset(str(path), format="parquet")
+    files = [str(file) for file in stored if file.suffix == ".csv" and not file.name.startswith((".", "_"))]
+    with open(files[0]) as file:
+        header = file.read(1).isalpha()
+    names = None if header else list(columns)
+    style = ds.CsvFileFormat(read_options=pa.csv.ReadOptions(column_names=names))
+    return ds.dataset(sorted(files), format=style)
+
+
+def _mark(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+    """A number for each row by its key; few keys share one."""
+    mark = np.zeros(batch.num_rows, np.uint64)
+    for name in TOLL_KEY:
+        values = batch.column(name).cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        mark = (mark ^ values.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mark ^= mark >> np.uint64(29)
+    return mark
 
 
 def _is_parquet(path: Path) -> bool:

@@ -222,6 +222,7 @@ def validate(
     _check_outputs(output, *also)
     progress("reading the data")
     histories = find_histories(data, history)
+    histories.check_toll()
     found = survey(data)
     notes = [note for note in (histories.note(),) if note]
     if found.rejects:

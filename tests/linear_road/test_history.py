@@ -3,12 +3,15 @@
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from aurora.errors import AuroraError
 from aurora.linear_road import history_generator as history
+from aurora.linear_road import stored_histories
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.history_generator import make_history, segment_day
 from aurora.linear_road.stored_histories import Histories, find_histories
@@ -156,6 +159,32 @@ def test_what_is_missing_is_told(tmp_path):
     assert find_histories(tmp_path, None).note() == "no segment history: travel runs at the free speed"
     with pytest.raises(AuroraError, match="no segment_history in"):
         find_histories(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_of_the_toll_history_that_have_one_key(tmp_path, form, monkeypatch):
+    """Also where the numbers that stand for the keys are the same for all of them."""
+    rows = {"VID": [5, 5, 2**40, 5], "Day": [1, 2, 1, 1], "XWay": [0, 0, 0, 1], "Tolls": [7, 8, 9, 7]}
+    folder = tmp_path / "toll_history"
+    folder.mkdir()
+
+    def write(name, start, stop):
+        part = pa.table({column: values[start:stop] for column, values in rows.items()})
+        if form == "parquet":
+            pq.write_table(part, folder / f"{name}.parquet")
+        else:
+            csv.write_csv(part, folder / f"{name}.csv", csv.WriteOptions(include_header=False))
+
+    write("a", 0, 3)
+    write("b", 3, 4)
+    for marks in (stored_histories._mark, lambda batch: np.zeros(batch.num_rows, np.uint64)):
+        monkeypatch.setattr(stored_histories, "_mark", marks)
+        assert Histories(folder).check_toll() is None and Histories().check_toll() is None
+    write("c", 2, 3)
+    with pytest.raises(AuroraError) as fault:
+        Histories(folder).check_toll()
+    key = f"car {2**40}, day 1 and expressway 0"
+    assert str(fault.value) == f"{folder} has two rows for {key}; keep one of them, or add them up"
 
 
 def test_the_toll_history_as_a_stored_set(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from aurora import Memory, Network, Schema, from_text, prepare_stored
+from aurora import AuroraError, Memory, Network, Schema, from_text, prepare_stored
 from aurora.cli.commands import app
 from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
@@ -152,6 +152,7 @@ def test_a_reader_looks_only_at_the_fields_that_the_type_defines(tmp_path):
         "0,1,7,101,0,1,0,3,16000,-1,-1,-1,-1,-1,-1": "Spd is not an integer, 0..100 (Type 0, Spd 101)",
         "2,1,7,-1,-1,-1,-1,-1,-1,x,-1,-1,-1,-1,-1": "QID is not an integer, 0 or more (Type 2, QID null)",
         "1,1,7,-1,-1,-1,-1,-1,-1,1,-1,-1,-1,-1,-1": "unknown type, 0, 2, 3 or 4 expected (Type 1)",
+        "0,1,7,50,0,1,0,4,16000,-1,-1,-1,-1,-1,-1": "Seg is not that of Pos (Type 0, Seg 4, Pos 16000)",
         "0,1,7,50": "expected 15 fields, found 4",
         "4,1,7,-1,0,-1,-1,-1,-1,1,0,0,0,0,-1": "DOW is not an integer, 1..7 (Type 4, DOW 0)",
     }
@@ -213,6 +214,21 @@ def test_the_histories_may_be_csv(tmp_path):
             for number in range(len(rows))
         }
         assert any(found.values())
+
+
+@BOTH
+def test_a_toll_history_with_two_rows_for_one_key_is_refused(tmp_path, made):
+    """Their sum and the first of them are both an answer, and one could not say which."""
+    tolls, segments = histories(1, [3, 5, 70], [0, 1])
+    write_histories(tmp_path, tolls, segments, "csv")
+    history, fused = find_histories(tmp_path, None), made is fused_linear_road
+    prepare(history, tmp_path / "prepared", 2, fused=fused)
+    with (tmp_path / "toll_history" / "part-0.csv").open("a") as file:
+        file.write(f"{','.join(map(str, next(iter(tolls))))},1\n")
+    vid, day, xway = next(iter(tolls))
+    told = f"toll_history has two rows for car {vid}, day {day} and expressway {xway}; keep one of them, or add them up"
+    with pytest.raises(AuroraError, match=told):
+        prepare(history, tmp_path / "prepared", 2, fused=fused)
 
 
 def sorted_fields(row: dict[str, int]) -> list[tuple[str, int]]:

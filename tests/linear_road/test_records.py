@@ -54,6 +54,8 @@ def test_the_original_sample_is_read_without_a_complaint():
         (changed(Spd=101), "Spd out of range: 101, 0..100 expected"),
         (changed(Time=-1), "Time out of range: -1, 0 or more expected"),
         (changed(Pos=528000), "Pos out of range: 528000, 0..527999 expected"),
+        (changed(Seg=11), "Seg is 11, but Pos 53320 lies in segment 10"),
+        (changed(Pos=52799), "Seg is 10, but Pos 52799 lies in segment 9"),
         (changed(VID="9" * 30), "VID out of range: more, 0 or more expected"),
         (changed(Type=3, QID=1, Day=0), "Day out of range: 0, 1..69 expected"),
         (changed(Type=4, QID=1, Sinit=0, Send=0, DOW=0, TOD=0), "DOW out of range: 0, 1..7 expected"),

@@ -206,6 +206,7 @@ def test_what_is_no_tuple_is_rejected_and_the_rest_answered(database, tmp_path):
     bad = [
         "0,30,7,101,0,1,0,10,53320,-1,-1,-1,-1,-1,-1",
         "0,30,7,1e1,0,1,0,10,53320,-1,-1,-1,-1,-1,-1",
+        "0,30,7,50,0,1,0,11,53320,-1,-1,-1,-1,-1,-1",
         "2,30,7",
         "3,30,7,-1,0,-1,-1,-1,-1,5,-1,-1,-1,-1,70",
         "hello",
@@ -223,6 +224,13 @@ def test_what_is_no_tuple_is_rejected_and_the_rest_answered(database, tmp_path):
     answers, _ = read_output(tmp_path / "out" / "output.csv")
     assert answers["0"] == spec.answers(traffic.reports, []).tolls
     assert answers["2"] == {9: 0}
+
+
+def test_a_toll_history_with_two_rows_for_one_key_is_refused(database, tmp_path):
+    data = write(tmp_path / "in" / "data.csv", crowd(6, cars=6, seconds=60).lines())
+    write(tmp_path / "in" / "toll_history.csv", ["7,1,0,5", "7,2,0,5", "7,1,0,6"])
+    with pytest.raises(AuroraError, match="has two rows for car 7, day 1 and expressway 0"):
+        run(database, data, tmp_path / "out", history=None)
 
 
 def test_a_system_that_is_hopelessly_late_gives_up(database, tmp_path, monkeypatch):

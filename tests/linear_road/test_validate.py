@@ -226,6 +226,30 @@ def test_injected_faults_are_found_exactly(run, verdict_on):
         assert sum(words in text for text in told) == 1, (words, told)
 
 
+def test_an_alert_may_name_any_accident_within_reach(run, verdict_on):
+    """As Table 4 of the paper has it, eastbound and westbound; no segment without one, and none out of reach."""
+    _, _, right, lines = run
+    ways = {r.vid: r.dir for r in corner_cases().reports}
+    others = {key: near - {right.alerts[key]} for key, near in right.near.items() if len(near) > 1}
+    assert {ways[vid] for vid, _ in others} == {0, 1}
+
+    def naming(segments):
+        chosen = {(time, vid): seg for (vid, time), seg in segments.items()}
+        found = []
+        for line in lines:
+            kind, time, *rest = line.split(",")
+            seg = chosen.get((int(time), int(rest[1]))) if kind == "1" else None
+            found.append(line if seg is None else change(line, Seg=seg))
+        return found
+
+    assert verdict_on(naming({key: max(near) for key, near in others.items()})).right
+    wrong = {key: right.alerts[key] + (1 - 2 * ways[key[0]]) for key in others}
+    assert all(seg not in right.near[key] for key, seg in wrong.items())
+    assert faults(verdict_on(naming(wrong))) == {(ALERT, "wrong"): len(wrong)}
+    last = next(key for key, seg in right.alerts.items() if seg == 30 and key not in others)
+    assert faults(verdict_on(naming({last: 32}))) == {(ALERT, "wrong"): 1}
+
+
 TWICE = ["0,1,60,60.5,50,0", "0,1,60,60.5,-1,0"]
 
 
@@ -349,6 +373,14 @@ def test_what_cannot_be_validated_is_one_line(spark, tmp_path, options, message)
     with pytest.raises(AuroraError, match=message) as fault:
         validate(spark, tmp_path, output, **options)
     assert "\n" not in str(fault.value)
+
+
+def test_a_history_with_two_rows_for_one_key_is_refused(spark, tmp_path):
+    write(tmp_path / "in.csv", corner_cases().lines())
+    write(tmp_path / "toll_history" / "part.csv", ["1103,1,5,42", "1103,1,5,42"])
+    output = write(tmp_path / "output" / "output.csv", [])
+    with pytest.raises(AuroraError, match="has two rows for car 1103, day 1 and expressway 5"):
+        validate(spark, tmp_path, output)
 
 
 def test_a_broken_history_is_one_line(spark, tmp_path):

@@ -38,6 +38,8 @@ class Query:
 class Answers:
     tolls: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     alerts: dict[tuple[int, int], int] = field(default_factory=dict)
+    # Table 4 of the paper asks for an accident within reach, not for the nearest.
+    near: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     charges: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     queries: list[Query] = field(default_factory=list)
     expenditures: dict[int, int] = field(default_factory=dict)
@@ -103,12 +105,9 @@ def answers(
         ]
         return floor(mean(means) + 1e-9) if means else -1
 
-    def accident_ahead(m: int, xway: int, seg: int, way: int) -> int | None:
-        for i in range(5):
-            there = min(seg + i, 99) if way == 0 else max(seg - i, 0)
-            if (m - 1, xway, there, way) in accidents:
-                return there
-        return None
+    def accidents_ahead(m: int, xway: int, seg: int, way: int) -> list[int]:
+        reached = [min(seg + i, 99) if way == 0 else max(seg - i, 0) for i in range(5)]
+        return [there for there in reached if (m - 1, xway, there, way) in accidents]
 
     for vid, own in cars.items():
         quoted = 0
@@ -123,12 +122,13 @@ def answers(
                 continue
             here = minute(r.time), r.xway, r.seg, r.dir
             count = statistics.get((here[0] - 1, *here[1:]), (0, 0))[0]
-            ahead = accident_ahead(*here)
-            if lav(*here) < 40 and count > 50 and ahead is None:
+            ahead = accidents_ahead(*here)
+            if lav(*here) < 40 and count > 50 and not ahead:
                 quoted = 2 * (count - 50) ** 2
             result.tolls[vid, r.time] = lav(*here), quoted
-            if ahead is not None:
-                result.alerts[vid, r.time] = ahead
+            if ahead:
+                result.alerts[vid, r.time] = ahead[0]
+                result.near[vid, r.time] = set(ahead)
 
     history = defaultdict(list)
     for day, at, xway, way, seg, speed, count in segments or []:

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
 
 from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.notes import read_note, write_note
-from aurora.linear_road.stored_histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories
+from aurora.linear_road.stored_histories import SEGMENT_COLUMNS, TOLL_COLUMNS, Histories, dataset_of
 
 __all__ = ["MINUTES", "Prepared", "prepare"]
 
@@ -82,10 +80,16 @@ def prepare(
         return Prepared(None, xways, vid_step)
     address, toll = histories.toll_address(), histories.toll if fused else None
     note = folder / "prepared.json"
-    sources = {"toll": _stamp(toll), "segment": _stamp(histories.segment), "today": today}
+    sources = {
+        "toll": _stamp(toll),
+        "segment": _stamp(histories.segment),
+        "today": today,
+        "checked": _stamp(histories.toll),
+    }
     known = read_note(note) or {}
     if known.get("sources") == sources:
         return Prepared(str(folder), xways, vid_step, known, address)
+    histories.check_toll()
     folder.mkdir(parents=True, exist_ok=True)
     note.unlink(missing_ok=True)
     known = {"sources": sources, "tolls": False, "xways": [], "toll_xways": 1}
@@ -108,21 +112,9 @@ def _stamp(path: Path | None) -> list[Any]:
     return [[str(file.absolute()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
-def _dataset(path: Path, columns: dict[str, str]) -> ds.Dataset:
-    stored = [path] if path.is_file() else list(path.rglob("*"))
-    if any(file.suffix == ".parquet" for file in stored):
-        return ds.dataset(str(path), format="parquet")
-    files = [str(file) for file in stored if file.suffix == ".csv" and not file.name.startswith((".", "_"))]
-    with open(files[0]) as file:
-        header = file.read(1).isalpha()
-    names = None if header else list(columns)
-    style = ds.CsvFileFormat(read_options=pa.csv.ReadOptions(column_names=names))
-    return ds.dataset(sorted(files), format=style)
-
-
 def _prepare_tolls(path: Path, folder: Path) -> int:
     """One ascending number for each car, day and expressway."""
-    table = _dataset(path, TOLL_COLUMNS).to_table(columns=list(TOLL_COLUMNS))
+    table = dataset_of(path, TOLL_COLUMNS).to_table(columns=list(TOLL_COLUMNS))
     vid, day, xway, toll = (table[name].to_numpy().astype(np.int64) for name in TOLL_COLUMNS)
     factor = int(xway.max()) + 1 if len(xway) else 1
     keys = (vid * _DAYS + day) * factor + xway
@@ -138,7 +130,7 @@ def _prepare_speeds(path: Path, folder: Path, today: int) -> list[int]:
     cells = int(np.prod(shape))
     sums: dict[int, tuple[Array, Array, Array]] = {}
     columns = ["Day", "Min", "XWay", "Dir", "Seg", "Lav", "Cnt"]
-    for batch in _dataset(path, SEGMENT_COLUMNS).to_batches(columns=columns, use_threads=False):
+    for batch in dataset_of(path, SEGMENT_COLUMNS).to_batches(columns=columns, use_threads=False):
         day, minute, xway, way, segment, lav, cnt = (
             batch[name].to_numpy(zero_copy_only=False) for name in columns
         )

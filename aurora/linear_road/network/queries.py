@@ -9,7 +9,7 @@ from aurora.linear_road.network import past
 from aurora.linear_road.network.prepared import Prepared
 from aurora.linear_road.network.traffic import read_traffic
 from aurora.linear_road.records import Replication
-from aurora.linear_road.stored_histories import TOLL_COLUMNS
+from aurora.linear_road.stored_histories import TOLL_COLUMNS, TOLL_KEY
 
 __all__ = ["OUTPUTS", "REQUESTS", "linear_road"]
 
@@ -19,7 +19,6 @@ OUTPUTS = ("tolls", "alerts", "balances", "expenditures", "journeys")
 REQUESTS = OUTPUTS[2:]
 
 TOLLS = ", ".join(f"{name} {kind}" for name, kind in TOLL_COLUMNS.items())
-TOLL_KEY = ("VID", "Day", "XWay")
 PLACE = ("XWay", "Lane", "Dir", "Pos")
 SEGMENT = ("XWay", "Dir", "Seg")
 # One row for each report of a car, with the report before it.

@@ -1,6 +1,7 @@
 """The input of the network: its fields, what every tuple must satisfy, and its copies for load."""
 
 from aurora import Network, Stream
+from aurora.linear_road.edition import EDITION_2004
 from aurora.linear_road.records import DEFINED, FIELDS, RANGES, Replication
 
 __all__ = ["CHECKS", "INPUT", "read_traffic"]
@@ -29,6 +30,10 @@ def _check(name: str) -> tuple[str, str]:
 CHECKS = {
     "unknown type, 0, 2, 3 or 4 expected": f"Type IN ({', '.join(map(str, DEFINED))})",
     **dict(_check(name) for name in FIELDS if name in RANGES),
+    "Seg is not that of Pos": (
+        f"Type IN ({', '.join(str(kind) for kind, defined in DEFINED.items() if 'Pos' not in defined)}) "
+        f"OR Seg = Pos div {EDITION_2004.segment_length}"
+    ),
 }
 
 

@@ -48,10 +48,11 @@ _PARTITION_BYTES = 24 << 20
 
 @dataclass(frozen=True)
 class Reference:
-    """What is expected: type, key (VID or QID), at (Time for VIDs), VID, Time, a, b, XWay, Dir, charges.
+    """What is expected: type, key (VID or QID), at (Time for VIDs), VID, Time, a, b, XWay, Dir, charges, near.
 
     a and b are LAV and toll, accident segment, expenditure, travel time and toll, by type; `charges` holds
-    the charges of the car (at, toll) for a balance.
+    the charges of the car (at, toll) for a balance. An alert names the nearest accident; `near` has a bit for each
+    segment from there on, of which those with an accident within reach are set: their names are right, too.
     """
 
     expected: DataFrame
@@ -59,7 +60,13 @@ class Reference:
 
 
 def _answer(
-    kind: int, key: str, at: Column, a: Column, b: Column, charged: Column | None = None
+    kind: int,
+    key: str,
+    at: Column,
+    a: Column,
+    b: Column,
+    charged: Column | None = None,
+    near: Column | None = None,
 ) -> list[Column]:
     on_road = kind == 1
     no_charges = F.lit(None).cast("array<struct<at:int,toll:long>>")
@@ -74,6 +81,7 @@ def _answer(
         (F.col("XWay") if on_road else F.lit(None)).cast("int").alias("XWay"),
         (F.col("Dir") if on_road else F.lit(None)).cast("int").alias("Dir"),
         (no_charges if charged is None else charged).alias("charges"),
+        (F.lit(None) if near is None else near).cast("long").alias("near"),
     ]
 
 
@@ -167,7 +175,8 @@ def reference_answers(
         queries = hold(read_types(spark, found, (2, 3, 4), _QUERY))
         tolls = noted.select(_answer(0, "VID", F.col("Time"), F.col("lav"), F.col("toll")))
         alerted = noted.where("accident is not null")
-        alerts = alerted.select(_answer(1, "VID", F.col("Time"), F.col("accident"), F.lit(None)))
+        bits = F.expr("aggregate(accidents, 0L, (bits, seg) -> bits | shiftleft(1L, abs(seg - accident)))")
+        alerts = alerted.select(_answer(1, "VID", F.col("Time"), F.col("accident"), F.lit(None), near=bits))
         expected = (
             tolls.unionByName(alerts)
             .unionByName(_balances(queries, road.charges(entered, edition)))

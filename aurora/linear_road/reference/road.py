@@ -72,7 +72,8 @@ def accidents(moves: DataFrame, edition: Edition) -> DataFrame:
 
 
 def quotes(stats: DataFrame, crashed: DataFrame, edition: Edition) -> DataFrame:
-    """Rules 4, 5 and 8: for each segment and minute with a report the LAV, the toll, the accident ahead."""
+    """Rules 4, 5 and 8: for each segment and minute with a report the LAV, the toll, and the accidents within reach,
+    the nearest by itself."""
     by_segment = Window.partitionBy(*_SEGMENT).orderBy("minute")
     recent = by_segment.rangeBetween(-edition.lav_minutes, -1)
     previous = by_segment.rangeBetween(-1, -1)
@@ -84,7 +85,10 @@ def quotes(stats: DataFrame, crashed: DataFrame, edition: Edition) -> DataFrame:
         .withColumn("ahead", F.explode(F.array(*map(F.lit, range(edition.accident_reach + 1)))))
         .select("XWay", "Dir", upstream.alias("Seg"), (F.col("minute") + 1).alias("minute"), "ahead", "crash")
         .groupBy(*_SEGMENT, "minute")
-        .agg(F.min_by("crash", "ahead").alias("accident"))
+        .agg(
+            F.min_by("crash", "ahead").alias("accident"),
+            F.sort_array(F.collect_set("crash")).alias("accidents"),
+        )
     )
     lav = F.coalesce(F.floor(F.col("mean") + 1e-9), F.lit(-1)).cast("int")
     tolled = edition.tolled(F.col("lav"), F.col("cars")) & F.col("accident").isNull()
@@ -94,7 +98,7 @@ def quotes(stats: DataFrame, crashed: DataFrame, edition: Edition) -> DataFrame:
         .withColumn("cars", F.coalesce(F.max("cnt").over(previous), F.lit(0)))
         .join(ahead, [*_SEGMENT, "minute"], "left")
         .withColumn("lav", lav)
-        .select(*_SEGMENT, "minute", "lav", toll.alias("toll"), "accident")
+        .select(*_SEGMENT, "minute", "lav", toll.alias("toll"), "accident", "accidents")
     )
 
 

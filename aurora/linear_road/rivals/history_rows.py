@@ -39,6 +39,7 @@ def _relation(path: Path, columns: dict[str, str]) -> str:
 def history_queries(histories: Histories, today: int) -> dict[str, str]:
     """For each table of a history that there is, the query of DuckDB that fills it."""
     queries = {}
+    histories.check_toll()
     if histories.toll is not None:
         source = _relation(histories.toll, TOLL_COLUMNS)
         queries["toll_history"] = f"select vid, day, xway, tolls from {source} order by vid, day"
