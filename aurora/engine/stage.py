@@ -12,7 +12,6 @@ from aurora.algebra.ordering.progress import Progress, find_rises
 from aurora.algebra.state.state import State
 from aurora.algebra.state.turn import Moment, Turn
 from aurora.algebra.tuples.train import Train
-from aurora.algebra.user import UserBox
 from aurora.engine.dating import date_rows
 from aurora.engine.drops import SHED, Drop, drop_tuples, find_drops
 from aurora.engine.fault_places import tell_with_place
@@ -258,7 +257,7 @@ def check_sample(
     plan: Plan, number: int, here: Mapping[Port | Entry, Train], bucket: int, buckets: int
 ) -> None:
     """Raise a fault if fields that a user's box says it keeps are not those of its bucket, in some of its rows."""
-    users = {box.name for box in plan.stages[number].boxes if isinstance(box.operator, UserBox)}
+    users = {box.name for box in plan.stages[number].boxes if box.operator.traits.functions}
     sampled = {
         port: _sample(train) for port, train in here.items() if isinstance(port, Port) and port.box in users
     }
