@@ -218,7 +218,7 @@ class Resample:
         """A pair is complete at the later of the beat's arrival and what passed its reach, a report or the clock."""
         if reports.clock is not None:
             reach = shift(value, self.size)
-            keys = make_clock_keys(reports.clock.find_positions(reach, above=True), chosen.depth)
+            keys = make_clock_keys(reports.clock.find_positions(reach, above=True), chosen.depth, True)
             own = ~old & (reports.clock.at(chosen.keys[0]) > reach)
             keys[:, own] = chosen.keys[:, own]
             return keys

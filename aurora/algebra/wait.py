@@ -106,7 +106,7 @@ class Wait:
         """Which tuples leave, and the keys of the arrivals that let them go; the first `old` waited before."""
         value = to_values(train.rows.column(self.on))
         if passing.clock is not None:
-            keys = make_clock_keys(passing.clock.find_positions(value, above=True), train.depth + 1)
+            keys = make_clock_keys(passing.clock.find_positions(value, above=True), train.depth + 1, True)
             own = passing.clock.at(train.keys[0]) > value
             keys[:, own] = train.at_input(0, train.depth).keys[:, own]
             return (passing.clock.after > value) | turn.moment.end, keys

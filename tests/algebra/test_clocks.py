@@ -428,6 +428,30 @@ def test_of_equal_times_the_right_tuple_that_came_last_counts() -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["wait", "gather", "resample", "asof"])
+def test_what_a_clock_had_passed_comes_before_what_it_passes_at_that_moment(kind: str) -> None:
+    """3 and 4 leave the bsort at one moment: the clock of the box behind it has passed 3, and passes 4 just then."""
+    network, stream = input_and_clock()
+    late, soon = {"on": "T", "slack": 2, "clock": "stream"}, {"on": "T", "clock": "stream"}
+    sorted_ = stream.bsort(late, name="sorted")
+    orders = {"left_order": late, "right_order": soon}
+    if kind == "wait":
+        found = sorted_.wait("T", until=stream, order=soon, name="box")
+    elif kind == "gather":
+        bounds = {"match": "left.g = right.g", "between": ["left.T", "left.T"]}
+        found = sorted_.resample(stream, {"n": "count(*)"}, name="box", **bounds, **orders)
+    elif kind == "resample":
+        found = sorted_.resample(stream, {"n": "count(*)"}, size=0, name="box", **orders)
+    else:
+        asof = {"left": "T", "right": "T"}
+        found = sorted_.join(stream, "left.g = right.g", asof=asof, name="box", **orders)
+    network.output("found", found)
+    rows: list[Arrival] = [(0, {"g": 1, "T": t, "v": 0}) for t in (0, 1, 2, 3, 4, 7, 9)]
+    for cut in CUTS:
+        run = run_network(network, rows, cut, buckets=2)
+        assert [row["T"] for row in run.rows("found")] == [0, 1, 2, 3, 4, 7, 9]
+
+
 def test_functions_of_no_right_tuples() -> None:
     """As SQL has them: a count is 0, a list is empty, and all else null."""
     network, left, right, order = two_sides(True, 0)

@@ -295,7 +295,7 @@ class Gather:
         if not self.outer:
             closed = closed.filter(closed.count > 0)
         train = closed.train
-        keys = make_clock_keys(clock.find_positions(closed.high, above=True), train.depth)
+        keys = make_clock_keys(clock.find_positions(closed.high, above=True), train.depth, True)
         # One that comes when the clock has passed it already comes out at once.
         late = closed.new & (clock.at(train.keys[0]) > closed.high)
         keys[:, late] = train.keys[:, late]
