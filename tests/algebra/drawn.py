@@ -127,6 +127,7 @@ SHAPES = {
     "moment": [
         "({moment} (+|-) INTERVAL '(1|2|-5|33)' (DAY|MONTH|HOUR|SECOND|YEAR))",
         "date_trunc('(week|hour|month)', {moment})",
+        "(from_utc_timestamp|to_utc_timestamp)({moment}, '(Europe/Berlin|America/New_York|+05:30)')",
         "CAST({moment} AS (date|timestamp))",
         "to_timestamp(date_format({moment}, 'yyyy-MM-dd HH:mm'), 'yyyy-MM-dd HH:mm')",
         "to_timestamp({word}, '(yyyy-MM-dd|yyyy|H)')",

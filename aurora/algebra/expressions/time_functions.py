@@ -206,7 +206,7 @@ def moved(name: str, op: str, node: Node, zone: Node) -> Node:
     # Of a text Spark's convert_timezone passes over the zone, and a cast does not.
     allowed = (TIMESTAMP, DATE) if name == "convert_timezone" else (TIMESTAMP, DATE, STRING)
     node = converted(need(name, node, allowed, "a timestamp"), TIMESTAMP)
-    zone = need(name, zone, (STRING,), "the name of a time zone, such as 'Europe/Berlin',")
+    zone = need(name, zone, (STRING,), "the name of a time zone such as 'Europe/Berlin'")
     if isinstance(zone, Constant) and zone.value is not None and find_zone(str(zone.value)) is None:
         raise Clash(
             f"{name} knows no time zone '{zone.value}'{near_zones(str(zone.value))}: write a name such as "
