@@ -180,7 +180,7 @@ def sharing(inputs: Mapping[str, Train], turn: Turn) -> dict[str, Train]:
 def test_state_of_boxes_and_relations_never_share_a_name() -> None:
     network = Network("names")
     stream = network.input("r", FIELDS)
-    for name in ("relation", "relation/accounts", "accounts"):
+    for name in ("relation", "relation.accounts", "accounts"):
         options: dict[str, Any] = {"key": {"in": ["g"]}, "relations": ["accounts"], "name": name}
         own = network.user(sharing, inputs={"in": stream}, outputs={"o": FIELDS}, **options)
         network.output(name, own)
@@ -190,7 +190,7 @@ def test_state_of_boxes_and_relations_never_share_a_name() -> None:
         run.feed([("r", train((1, 1), first=number))], Moment(0, number - 1))
     (stored,) = run.stored.values()
     assert len(stored.values) == 4
-    sizes = [run.counts[name].state for name in ("relation", "relation/accounts", "accounts")]
+    sizes = [run.counts[name].state for name in ("relation", "relation.accounts", "accounts")]
     assert len(set(sizes)) == 1 and run.counts["relations of stage 1"].state == sizes[0] > 0
 
 
