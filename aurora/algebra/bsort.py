@@ -141,7 +141,7 @@ class BSort:
         late = value <= clock.at(train.keys[0])
         positions = clock.find_positions(value)
         waits = ~late & (positions == LAST)
-        keys = make_clock_keys(positions, train.depth)
+        keys = make_clock_keys(positions, train.depth, True)
         keys[:, late] = train.keys[:, late]
         leaves = np.flatnonzero(~waits)
         return self._emit(train, value, leaves, keys[:, leaves]), np.flatnonzero(waits)

@@ -452,6 +452,19 @@ def test_what_a_clock_had_passed_comes_before_what_it_passes_at_that_moment(kind
         assert [row["T"] for row in run.rows("found")] == [0, 1, 2, 3, 4, 7, 9]
 
 
+def test_a_sort_by_the_clock_of_what_it_sorts_leaves_it_in_order() -> None:
+    """2, 3 and 4 come at one moment; the clock had reached 2 already, so that it goes straight through."""
+    network, stream = input_and_clock()
+    late = {"on": "T", "slack": 2, "clock": "stream"}
+    sides = {"asof": {"left": "T", "right": "T"}, "left_order": late, "right_order": late}
+    joined = stream.join(stream, "left.g = right.g", name="joined", **sides)
+    network.output("found", joined.bsort({"on": "T", "clock": "joined"}, name="sorted"))
+    rows: list[Arrival] = [(0, {"g": 1, "T": t, "v": 0}) for t in (0, 1, 2, 3, 4, 7, 9)]
+    for cut in CUTS:
+        run = run_network(network, rows, cut, buckets=2)
+        assert [row["T"] for row in run.rows("found")] == [0, 1, 2, 3, 4, 7, 9]
+
+
 def test_functions_of_no_right_tuples() -> None:
     """As SQL has them: a count is 0, a list is empty, and all else null."""
     network, left, right, order = two_sides(True, 0)

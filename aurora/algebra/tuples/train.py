@@ -271,11 +271,12 @@ def at_the_end(depth: int, count: int) -> Ints:
 def make_clock_keys(positions: Ints, depth: int, behind: bool = False) -> Ints:
     """Keys of what a clock brings forth at these positions; the end of the input is the last one.
 
-    With `behind` it stands behind the rows of the first input that are there already: what another clock has brought
-    forth at that position, and this one had passed before.
+    With `behind` it stands behind the rows that are at the position already: what another clock has brought forth
+    there, and this one had passed before.
     """
     keys = np.zeros((depth, len(positions)), np.int64)
-    keys[1:2] = int(behind)
+    if behind:
+        keys[1:2] = np.iinfo(np.int64).max
     keys[1:, positions == LAST] = np.iinfo(np.int64).max
     keys[0] = positions
     return keys
