@@ -182,7 +182,10 @@ def test_a_network_is_watched_and_changed_from_another_terminal(  # type: ignore
             (("detach", home, "last"), "no query last is attached; there are first"),
             (("resume", home, "last"), "no query last is attached; there are first"),
             (("resume", home, "first"), "query first has not failed: it is "),
-            (("step", home, "--batches", "0"), "step: batches must be a whole number from 1 to 1,000,000,000; found 0"),
+            (
+                ("step", home, "--batches", "0"),
+                "step: batches must be a whole number from 1 to 1,000,000,000; found 0",
+            ),
             (("peek", home, "ower"), "no stream ower is running (did you mean over"),
         ):
             ended = aurora(*arguments)
