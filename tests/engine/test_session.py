@@ -132,6 +132,13 @@ def test_a_session_of_this_package_keeps_its_settings_too(spark: SparkSession) -
     assert spark.conf.getAll == before
 
 
+def test_java_has_room_for_the_code_of_many_queries(spark: SparkSession) -> None:
+    """When the room is full, Java ends, and with it every run of the process."""
+    jvm: Any = spark.sparkContext._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    assert sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName()) >= 200 << 20
+
+
 def test_the_ports_of_spark_hear_nobody_without_its_secret(spark: SparkSession) -> None:
     port = int(str(spark.sparkContext.getConf().get("spark.driver.port")))
     assert REFUSED in ask_spark("127.0.0.1", port)

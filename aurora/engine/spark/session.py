@@ -97,7 +97,9 @@ SHARED_SLOTS = {"spark.master": f"local[{2 * (os.cpu_count() or 1)}]"}
 
 JAVA = "spark.driver.extraJavaOptions"
 # For networks alone: the work is done in Python, so a Java that compiles little starts sooner and leaves it the cores.
-LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+# Such a Java has 48 MB for compiled code unless it is told otherwise, and ends when they are full: Spark makes code for
+# each query that is planned, so a process that starts many of them would fill them.
+LIGHT_JAVA = {JAVA: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"}
 
 # A path of a Unix socket has 107 bytes at most, of which Spark takes these for the name of the file.
 SOCKET_NAME = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
