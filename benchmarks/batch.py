@@ -60,7 +60,7 @@ def batch_seconds(stages: int, batches: int, folder: Path) -> list[float]:
 def main(scale: float = 1.0) -> None:
     extra = dict(pair.split("=", 1) for pair in os.environ.get("AURORA_BATCH_SET", "").split(";") if pair)
     # What each session has for itself is set again for every run.
-    SESSION.update({key: value for key, value in extra.items() if key in SESSION or ".sql." in key})
+    SESSION.update({key: value for key, value in extra.items() if ".sql." in key})
     spark_session("benchmarks", "local[2]", {**LIGHT_JAVA, **extra})
     batches = max(20, int(100 * scale))
     rows = []

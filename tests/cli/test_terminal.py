@@ -114,7 +114,9 @@ def test_status_shows_names_as_they_are() -> None:
 def test_bars_take_no_markup() -> None:
     with open_bar() as bar:
         bar.add_task("storing [/x]: 3 rows")
-        Console(file=io.StringIO(), force_terminal=True).print(bar.get_renderable())
+        shown = io.StringIO()
+        Console(file=shown, force_terminal=True, width=120).print(bar.get_renderable())
+    assert "storing [/x]: 3 rows" in shown.getvalue()
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
