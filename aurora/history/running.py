@@ -1,5 +1,6 @@
 """A network that runs, with its connection points and the queries that are attached to it."""
 
+import math
 import threading
 import time
 from collections import Counter
@@ -233,7 +234,7 @@ class Running:
         self._queries: Queries | None = None
         self._changing = threading.RLock()
         self._closed = False
-        # When it was asked to stop.
+        # When it was asked to stop: never, once everything has ended by itself.
         self._asked: float | None = None
         # Where its figures are served, if anywhere.
         self.metrics: str | None = None
@@ -272,6 +273,8 @@ class Running:
                 self._parts.wait_for_later(stop)
                 if self._queries is not None:
                     self._queries.wait(stop)
+                if stop is None or not stop.is_set():
+                    self._asked = self._asked or math.inf
             return self.stop()
         finally:
             self._close()

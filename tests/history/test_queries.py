@@ -369,6 +369,28 @@ def test_a_query_whose_process_is_killed_goes_on_where_it_stopped(
     assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
 
 
+def test_a_query_killed_just_before_the_end_of_the_input_has_failed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with begin(tmp_path) as running:
+        running.step(1)
+        wait_until(lambda: running.statistics().batches >= 1)
+        before = readers()
+        running.attach(query("one"), {"out": f"csv:{tmp_path}/one.csv"}, "one", since="all")
+        wait_until(lambda: running.queries()["one"].taken > 0)
+        (own,) = readers() - before
+        os.kill(own, signal.SIGKILL)
+        # Nobody asked the network to stop, so what killed the query was not meant for both.
+        running.resume()
+        assert running.wait().ended
+        assert running.queries()["one"].state == "failed"
+    with begin(tmp_path) as running:
+        running.wait()
+        assert running.queries()["one"].state == "ended"
+    starts = {"p": {"point": "recent", "first": 0}}
+    assert read(tmp_path / "one.csv") == answers(query("one"), starts, streams(COUNT))
+
+
 def _warm() -> int:
     assert warm._started is not None
     return warm._started[0].pid
