@@ -23,6 +23,7 @@ from aurora.engine.durable import (
     is_sealed,
     read_json,
     read_whole,
+    remove_tree,
     sync_folder,
     write_whole,
 )
@@ -287,7 +288,7 @@ def _is_ours(name: str) -> bool:
 
 def _remove(entry: Path) -> None:
     if entry.is_dir() and not entry.is_symlink():
-        shutil.rmtree(entry)
+        remove_tree(entry)
     else:
         entry.unlink(missing_ok=True)
 

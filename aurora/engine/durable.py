@@ -7,6 +7,8 @@ import errno
 import json
 import os
 import re
+import shutil
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ __all__ = [
     "make_folder",
     "read_json",
     "read_whole",
+    "remove_tree",
     "replace_note",
     "seal_line",
     "sync_file",
@@ -38,6 +41,8 @@ RESTORE = "restore it from a backup, or start over with --fresh"
 # A seal, also one of which a single character is another one.
 SEAL = re.compile(rb"(?:[\n ]#.{8}|(?:[\n ].|.#)[0-9a-f]{8})\Z", re.DOTALL)
 SEAL_BYTES = 10
+# Seconds between two attempts to remove a folder in which somebody still writes.
+PAUSE = 0.01
 
 
 class Damaged(AuroraError):
@@ -67,6 +72,19 @@ def make_folder(folder: str | Path) -> None:
     if not os.path.isdir(folder):
         os.makedirs(folder)
         sync_folder(os.path.dirname(os.path.abspath(folder)))
+
+
+def remove_tree(folder: str | Path, patience: float = 30.0) -> None:
+    """Remove a folder in which a Spark query that has just stopped may still write and remove files for a moment."""
+    until = time.monotonic() + patience
+    while os.path.lexists(folder):
+        try:
+            shutil.rmtree(folder)
+        except OSError as fault:
+            passing = fault.errno in (errno.ENOTEMPTY, errno.ENOENT)
+            if not passing or time.monotonic() > until:
+                raise cannot_write(folder, fault) from None
+            time.sleep(PAUSE)
 
 
 def write_whole(path: Path, text: str) -> None:

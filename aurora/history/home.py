@@ -11,7 +11,14 @@ from typing import Any
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.checkpoint import has_begun, is_checkpoint
-from aurora.engine.durable import Damaged, cannot_write, read_json, replace_note, write_whole
+from aurora.engine.durable import (
+    Damaged,
+    cannot_write,
+    read_json,
+    remove_tree,
+    replace_note,
+    write_whole,
+)
 from aurora.engine.locks import Locks, check_outside, is_held
 from aurora.engine.private import is_owner
 from aurora.engine.statistics import sum_up
@@ -218,7 +225,7 @@ class Home:
                 yield _read_query(note)
             else:
                 # Half attached or half detached when the network was killed.
-                shutil.rmtree(folder / name)
+                remove_tree(folder / name)
 
     def write_note(self, note: QueryNote) -> None:
         self.query(note.name).mkdir(parents=True, exist_ok=True)
@@ -227,15 +234,15 @@ class Home:
     def remove_query(self, name: str) -> None:
         """The note goes first: without it the rest means nothing."""
         (self.query(name) / "query.json").unlink(missing_ok=True)
-        shutil.rmtree(self.query(name), ignore_errors=True)
+        remove_tree(self.query(name))
 
     def forget_queries(self) -> None:
-        shutil.rmtree(self.folder / "queries", ignore_errors=True)
+        remove_tree(self.folder / "queries")
 
     def forget_deferred(self, but: bool) -> None:
         """Removes what an earlier run has left of a part that waits, unless there is one now."""
         if not but:
-            shutil.rmtree(self.deferred, ignore_errors=True)
+            remove_tree(self.deferred)
 
     def forget_points(self, but: Collection[str]) -> None:
         """Removes what was kept at points that the network does not have any more."""

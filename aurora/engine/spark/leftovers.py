@@ -1,12 +1,11 @@
 """What a killed run left in Spark's part of a checkpoint: held against the note, and mended or refused."""
 
 import json
-import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.durable import remove_tree, sync_file, sync_folder
 from aurora.engine.spark.sums import PATHS, check_offset, find_damaged
 from aurora.errors import AuroraError
 
@@ -33,12 +32,12 @@ def settle_spark(folder: Path, batch: int | None, sums: Mapping[str, int] | None
     if batch is None:
         if planned or done:
             raise _broken(folder, "has batches, but the record of what was written is missing")
-        shutil.rmtree(folder)
+        remove_tree(folder)
     elif max(done, default=-1) > batch:
         raise _broken(folder, f"is at batch {max(done)}, but only batch {batch} was written")
     elif batch < 0:
         # Spark refuses to begin where anything lies, and nothing of this was written anywhere.
-        shutil.rmtree(folder)
+        remove_tree(folder)
     else:
         torn = _find_torn(folder, batch)
         _check_rest(folder, batch, torn)
