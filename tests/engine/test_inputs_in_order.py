@@ -495,3 +495,29 @@ def test_the_field_need_not_be_read_by_the_network(tmp_path: Path) -> None:
     assert [(bad.line, bad.reason) for _, bad in driver.rejects] == [
         (4, "t 3 comes after 5, and the input is in the order of t")
     ]
+
+
+@pytest.mark.parametrize("new", ["7,1,0\n8,1,1\n9,1,2\n", "2,1,0\n8,1,1\n9,1,2\n11,1,3\n"])
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_followed_file_that_is_replaced_while_its_rows_wait_for_others(
+    new: str, fresh: bool, grown: bool, tmp_path: Path
+) -> None:
+    """The rows of the new file are merged by their own values, not by those that were known of the old one."""
+    network = network_of([True, True])
+    places = {
+        "in0": write(tmp_path / "0.csv", rows_of([[1, 2]])[0], "csv"),
+        "in1": write(tmp_path / "1.csv", rows_of([[], [0, 3, 4, 5]])[1], "csv"),
+    }
+    driver = Driver(lambda: opened(network, places, tmp_path / "notes", True), fresh=fresh)
+    assert driver.batch() == [(0, 1, 0), (1, 0, 0), (2, 0, 1)]
+    others = [4, 6, 10] if grown else [4]
+    with open(tmp_path / "0.csv", "a") as file:
+        file.writelines(f"{t},0,{n}\n" for n, t in enumerate(others, 2))
+    (tmp_path / "new.csv").write_text(f"t,input,n\n{new}")
+    (tmp_path / "new.csv").replace(tmp_path / "1.csv")
+    found = driver.drain()
+    rows = [tuple(map(int, line.split(","))) for line in new.split()]
+    known = sorted([*rows, *((t, 0, n) for n, t in enumerate(others, 2))])
+    least = min(others[-1], rows[-1][0])
+    assert found == [row for row in known if row[0] <= least] and not driver.rejects

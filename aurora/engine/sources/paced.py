@@ -18,6 +18,7 @@ from aurora.engine.sources.source import (
     Wanted,
     can_skip,
     forget_before,
+    is_replaced,
     rows_waiting,
     source_identity,
     why_uncut,
@@ -83,6 +84,9 @@ class PacedSource:
 
     def uncut(self, cursor: Cursor) -> str:
         return why_uncut(self.source, cursor["source"])
+
+    def replaced(self, cursor: Cursor) -> bool:
+        return is_replaced(self.source, cursor["source"])
 
     def identity(self) -> str:
         return f"paced:{self.rate:g}:{self.wait}:{source_identity(self.source)}"

@@ -33,6 +33,7 @@ __all__ = [
     "check_reached",
     "forget_before",
     "has_moved",
+    "is_replaced",
     "notices",
     "paths_read",
     "rows_waiting",
@@ -113,13 +114,13 @@ class Source(Protocol):
     `waiting(cursor) -> int` is about how many rows are available after that position; `row_bytes(cursor) -> int` is
     about how many bytes each of the next rows has, so that a batch of wide rows has fewer of them; `portions(rows)`
     gives all its rows in portions of at most `rows` rows; `uncut(cursor) -> str` is the reason why `advance` may stop
-    elsewhere than at the row that is asked for, if it may, so that such a source is not put in the order of a field. It
-    may have five attributes: `keeps`, if its rows wait at the
-    source until they are read, as those of a file do, so that load is never shed from it; `skips`, if its pieces can
-    skip rows (`SkippingPiece`); `history`, if it is live but begins with old rows, which then come in the longest
-    batches, as those of a stored file do; `unit`, if its positions count something smaller than rows, such as bytes:
-    how many of them make a row; and `reads`, the paths of the files, folders or patterns that it reads, so that a run
-    that would write there is refused.
+    elsewhere than at the row that is asked for, if it may, so that such a source is not put in the order of a field;
+    `replaced(cursor) -> bool` says whether the source is another one by now, so that it begins anew behind that place.
+    It may have five attributes: `keeps`, if its rows wait at the source until they are read, as those of a file do, so
+    that load is never shed from it; `skips`, if its pieces can skip rows (`SkippingPiece`); `history`, if it is live
+    but begins with old rows, which then come in the longest batches, as those of a stored file do; `unit`, if its
+    positions count something smaller than rows, such as bytes: how many of them make a row; and `reads`, the paths of
+    the files, folders or patterns that it reads, so that a run that would write there is refused.
     """
 
     @property
@@ -210,6 +211,12 @@ def check_reached(source: Source, cursor: Cursor) -> None:
     check = getattr(source, "check_reached", None)
     if callable(check):
         check(cursor)
+
+
+def is_replaced(source: Source, cursor: Cursor) -> bool:
+    """Whether a source is another one by now than that in which a place was found, so that it begins anew."""
+    ask = getattr(source, "replaced", None)
+    return bool(ask(cursor)) if callable(ask) else False
 
 
 def rows_waiting(source: Source, cursor: Cursor) -> int | None:

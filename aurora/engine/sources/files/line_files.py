@@ -347,11 +347,23 @@ class LineFiles:
         known = self._half is not None and self._half[:2] == (path, cursor["byte"])
         return self._half[3] if known and self._half is not None and not os.path.exists(path) else None
 
-    def _begin_anew_if_replaced(self, cursor: Cursor, inode: int | None) -> None:
+    def _is_same(self, cursor: Cursor, inode: int | None) -> bool:
+        """Whether a followed file is the one in which this place was found."""
         text = FileText.of(self.path)
-        if cursor.get("inode", inode) != inode or mark_before(text, cursor["byte"]) != cursor["mark"]:
+        return bool(
+            cursor.get("inode", inode) == inode and mark_before(text, cursor["byte"]) == cursor["mark"]
+        )
+
+    def replaced(self, cursor: Cursor) -> bool:
+        """Whether a followed file is another one than that in which this place was found; it then begins anew."""
+        inode = _inode_of(self.path)
+        return self._tailed and inode is not None and not self._is_same(cursor, inode)
+
+    def _begin_anew_if_replaced(self, cursor: Cursor, inode: int | None) -> None:
+        if not self._is_same(cursor, inode):
+            label = FileText.of(self.path).label
             notice = (
-                f"{text.label} was replaced or became shorter: it is read again from the beginning; lines added to "
+                f"{label} was replaced or became shorter: it is read again from the beginning; lines added to "
                 f"the old file after line {cursor['line']} were not read"
             )
             cursor.update(byte=0, line=0, mark=0, generation=cursor.get("generation", 0) + 1)

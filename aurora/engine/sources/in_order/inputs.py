@@ -22,6 +22,7 @@ from aurora.engine.sources.source import (
     check_reached,
     forget_before,
     has_moved,
+    is_replaced,
     paths_read,
     rows_waiting,
     source_identity,
@@ -138,6 +139,14 @@ class Together:
         while True:
             counts = self._count(ahead, state, asked, rows)
             reached = [self._reach(index, ahead[index], count) for index, count in enumerate(counts)]
+            anew = [
+                index for index, count in enumerate(counts) if count and self._is_stale(index, ahead[index])
+            ]
+            if anew:
+                for index in anew:
+                    ahead[index] = Ahead(ahead[index].start, ahead[index].start, Keys.none())
+                asked = self._look_ahead(ahead, state, rows)
+                continue
             moved = [
                 place["row"] - before["row"] for place, before in zip(reached, state.places, strict=True)
             ]
@@ -175,6 +184,10 @@ class Together:
         if count:
             return self.members[index].source.advance(known.start, count)
         return known.start if len(known.keys) else known.end
+
+    def _is_stale(self, index: int, known: Ahead) -> bool:
+        """Whether what is known of an input is that of a file which another one has replaced since."""
+        return is_replaced(self.members[index].source, known.end)
 
     def _look_ahead(self, ahead: list[Ahead], state: State, rows: int) -> set[int]:
         """Look at further rows until enough of them can go; return the inputs of which no row is waited for."""
@@ -246,6 +259,10 @@ class Together:
         """Return what is known with further rows, None if there are none now."""
         member = self.members[index]
         reached = member.source.advance(known.end, rows)
+        # Asked behind the look: before that, the file could be replaced in between.
+        if self._is_stale(index, known):
+            known = Ahead(known.start, known.start, Keys.none())
+            reached = member.source.advance(known.end, rows)
         if reached["row"] == known.end["row"]:
             # A header alone, or the end of a file: the place is another one.
             return Ahead(known.start, reached, known.keys) if has_moved(known.end, reached) else None
