@@ -5,6 +5,7 @@ written when the batch that brought the rows is done, so whoever reads sees whol
 """
 
 import json
+import logging
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aurora.engine.durable import Damaged, read_json, unseal_line, write_whole
-from aurora.history.segments import Segment
+from aurora.history.segments import Segment, recover_segments
 
 __all__ = ["PUBLISHED", "REMEDY", "Log", "Published", "log_file"]
 
@@ -122,8 +123,11 @@ class Log:
                 with open(path, "rb") as file:
                     file.seek(seen)
                     lines = file.read(size - seen).splitlines()
-                # A new list: another thread may look at the old one, or add the same to it.
-                segments = [*segments, *_read_lines(path, lines, len(segments))]
+                try:
+                    # A new list: another thread may look at the old one, or add the same to it.
+                    segments = [*segments, *_read_lines(path, lines, len(segments))]
+                except Damaged as fault:
+                    segments = _rebuild(path, first, size, fault)
                 self._known[first] = size, segments
         except FileNotFoundError:
             return []
@@ -132,6 +136,27 @@ class Log:
 
     def forget(self, first: int) -> None:
         self._known.pop(first, None)
+
+
+def _rebuild(path: str, first: int, size: int, fault: Damaged) -> list[Segment]:
+    """Write the first bytes of a damaged index anew, by what stands before each segment; raise the fault if that is
+    not whole, as in files of an earlier version."""
+    found, lines = [], b""
+    for segment in recover_segments(path.removesuffix(INDEX) + DATA, first):
+        if len(lines) < size:
+            found.append(segment)
+            lines += segment.to_line()
+    if len(lines) != size:
+        raise fault
+    told = "was made anew from the rows, of which none is lost"
+    try:
+        # The same lines have the same bytes, so nobody who reads it, or adds to it, is disturbed.
+        with open(path, "r+b") as file:
+            file.write(lines)
+    except OSError as reason:
+        told = f"cannot be written: {reason.strerror}; its rows are read without it, and none is lost"
+    logging.getLogger("aurora").warning(f"{path} was damaged and {told}")
+    return found
 
 
 def _read_lines(path: str, lines: list[bytes], before: int) -> Iterator[Segment]:

@@ -172,7 +172,7 @@ class PointSink:
             known,
             rows=known.rows + sum(segment.rows for segment in moved),
             index=known.index + len(lines),
-            data=known.data + sum(segment.length for segment in moved),
+            data=known.data + sum(segment.head + segment.length for segment in moved),
             reached=reached,
             since=reached if known.since is None else known.since,
         )

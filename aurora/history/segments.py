@@ -14,7 +14,7 @@ from aurora.algebra.ordering.values import to_values
 from aurora.algebra.tuples.arrays import expand
 from aurora.algebra.tuples.hashing import Hashes, hash_rows
 from aurora.algebra.tuples.train import Ints, Mask, Values, from_bytes, to_bytes
-from aurora.engine.durable import Damaged, seal_line
+from aurora.engine.durable import Damaged, seal_line, unseal_line
 
 __all__ = [
     "ARRIVED",
@@ -25,6 +25,7 @@ __all__ = [
     "read_hashes",
     "read_numbers",
     "read_segment",
+    "recover_segments",
 ]
 
 # Rows of one segment, at most.
@@ -32,6 +33,8 @@ ROWS = 1 << 16
 # What is mapped into memory begins at such a multiple of bytes.
 ALIGNED = 64
 ARRIVED = "#ts"
+# No line of an index has more bytes.
+LINE = 1 << 16
 # Segments that this process has checked: their files, which never change there, and their places. So many at most.
 CHECKED = 65_536
 _checked: dict[tuple[int, int, int, int], None] = {}
@@ -41,6 +44,7 @@ _checked: dict[tuple[int, int, int, int], None] = {}
 class Segment:
     """Where the rows are: `row` is the number of the first one in its stream, `at` a byte of the file.
 
+    In the `head` bytes before that stands a copy of the line of the index, with places that count from its own train.
     `arrived` and `on` are the smallest and the largest arrival and value of the field that the stream is kept by,
     `numbers` the first and last arrival number of what caused the rows. Where these do not rise by one `step` they lie
     behind the rows, and behind them, if it is keyed, the hashes of the keys, in order, and the place of each.
@@ -57,10 +61,12 @@ class Segment:
     step: int | None = 0
     # The checksum of all its bytes; those that an earlier version wrote have none.
     check: int | None = None
+    # None in those that an earlier version wrote.
+    head: int = 0
 
     @property
     def length(self) -> int:
-        """All bytes of it, filled up to where the next one may begin."""
+        """All bytes of it behind the head, filled up to where the next one may begin."""
         return self.keys_at - self.at + (_padded(self.rows * 12) if self.keyed else 0)
 
     @property
@@ -128,8 +134,37 @@ def encode_segments(
             data = data.ljust(segment.keys_at - at, b"\0")
         if key:
             data += _index(part, key).ljust(_padded(segment.rows * 12), b"\0")
-        yield replace(segment, check=zlib.crc32(data)), data
-        row, at = row + segment.rows, at + segment.length
+        segment = _with_head(replace(segment, check=zlib.crc32(data)))
+        yield segment, segment.to_line().ljust(segment.head, b"\0") + data
+        row, at = row + segment.rows, at + segment.head + segment.length
+
+
+def _with_head(segment: Segment) -> Segment:
+    """Return a segment that begins behind a copy of its line."""
+    length = ALIGNED
+    while len((found := replace(segment, at=segment.at + length, head=length)).to_line()) > length:
+        length += ALIGNED
+    return found
+
+
+def recover_segments(path: str, row: int) -> list[Segment]:
+    """Return the segments of a file by what stands before each; `row` is the number of its first row.
+
+    They end where no segment begins.
+    """
+    found: list[Segment] = []
+    with open(path, "rb") as file:
+        while line := file.readline(LINE):
+            try:
+                segment = Segment.from_json(json.loads(unseal_line(line.rstrip(b"\n"))))
+            except (ValueError, TypeError, KeyError):
+                break
+            begin = found[-1].at + found[-1].length if found else 0
+            segment = replace(segment, row=row, at=begin + segment.head)
+            found.append(segment)
+            row += segment.rows
+            file.seek(segment.at + segment.length)
+    return found
 
 
 def on_values(rows: pa.RecordBatch, on: str) -> tuple[Values, Mask]:

@@ -266,3 +266,38 @@ def test_rows_around_a_damaged_segment_can_be_read(folder: Path) -> None:
         with open(path, "r+b") as file:
             file.seek(segment.at + 70)
             file.write(byte)
+
+
+@pytest.mark.parametrize("place", ["first", "line end", "last"])
+def test_a_damaged_index_is_made_anew_from_the_rows(
+    folder: Path, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = next((folder / "home" / "points" / "passing").glob("*.index"))
+    before, whole = read_log(path), path.read_bytes()
+    assert whole.count(b"\n") > 2, "there are segments behind the damaged one"
+    at = {"first": 12, "line end": whole.index(b"\n"), "last": len(whole) - 20}[place]
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    try:
+        assert read_log(path) == before
+        assert path.read_bytes() == whole
+        assert caplog.messages == [
+            f"{path} was damaged and was made anew from the rows, of which none is lost"
+        ]
+    finally:
+        path.write_bytes(whole)
+
+
+def test_an_index_that_the_rows_do_not_tell_either_is_a_fault(folder: Path) -> None:
+    path = next((folder / "home" / "points" / "passing").glob("*.index"))
+    rows = path.with_suffix(".rows")
+    kept = {file: file.read_bytes() for file in (path, rows)}
+    try:
+        for file, data in kept.items():
+            file.write_bytes(data[:12] + bytes([data[12] ^ 1]) + data[13:])
+        with pytest.raises(
+            Damaged, match=r"\.index is damaged in line 1, so the rows of \S+\.rows cannot be found"
+        ):
+            read_log(path)
+    finally:
+        for file, data in kept.items():
+            file.write_bytes(data)

@@ -29,7 +29,8 @@ def store(
     found = []
     with path.open("wb") as file:
         for segment, data in encode_segments(batch, np.array(arrived, np.int64), on, key):
-            assert file.tell() == segment.at and len(data) == segment.length and segment.at % 64 == 0
+            assert file.tell() == segment.at - segment.head and segment.at % 64 == 0
+            assert len(data) == segment.head + segment.length
             file.write(data)
             found.append(Segment.from_json(json.loads(unseal_line(segment.to_line().rstrip(b"\n")))))
             assert found[-1] == segment
