@@ -428,7 +428,7 @@ def test_of_equal_times_the_right_tuple_that_came_last_counts() -> None:
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["wait", "gather", "resample", "asof"])
+@pytest.mark.parametrize("kind", ["wait", "gather", "resample", "asof", "anti", "outer"])
 def test_what_a_clock_had_passed_comes_before_what_it_passes_at_that_moment(kind: str) -> None:
     """3 and 4 leave the bsort at one moment: the clock of the box behind it has passed 3, and passes 4 just then."""
     network, stream = input_and_clock()
@@ -442,14 +442,30 @@ def test_what_a_clock_had_passed_comes_before_what_it_passes_at_that_moment(kind
         found = sorted_.resample(stream, {"n": "count(*)"}, name="box", **bounds, **orders)
     elif kind == "resample":
         found = sorted_.resample(stream, {"n": "count(*)"}, size=0, name="box", **orders)
-    else:
+    elif kind == "asof":
         asof = {"left": "T", "right": "T"}
         found = sorted_.join(stream, "left.g = right.g", asof=asof, name="box", **orders)
+    else:
+        found = sorted_.join(stream, "left.g = right.v", size=0, name="box", **{kind: "left"}, **orders)
     network.output("found", found)
     rows: list[Arrival] = [(0, {"g": 1, "T": t, "v": 0}) for t in (0, 1, 2, 3, 4, 7, 9)]
     for cut in CUTS:
         run = run_network(network, rows, cut, buckets=2)
         assert [row["T"] for row in run.rows("found")] == [0, 1, 2, 3, 4, 7, 9]
+
+
+def test_a_tuple_whose_own_arrival_rules_its_partner_out_comes_before_that_arrival() -> None:
+    network, stream = input_and_clock()
+    later = stream.map({"T": "T + 10", "v": "v"}, name="later")
+    orders = {"left_order": {"on": "T", "clock": "stream"}, "right_order": {"on": "T", "clock": "later"}}
+    alone = stream.join(later, "left.g = right.v", size=2, anti="left", name="alone", **orders)
+    alone = alone.map({"T": "T", "what": "'alone'"}, name="told")
+    network.output("found", stream.map({"T": "T", "what": "'came'"}, name="came").union(alone, name="both"))
+    rows: list[Arrival] = [(0, {"g": 1, "T": t, "v": 0}) for t in (0, 20)]
+    for cut in CUTS:
+        run = run_network(network, rows, cut, buckets=2)
+        found = [(row["T"], row["what"]) for row in run.rows("found")]
+        assert found == [(0, "alone"), (0, "came"), (20, "alone"), (20, "came")]
 
 
 def test_a_sort_by_the_clock_of_what_it_sorts_leaves_it_in_order() -> None:

@@ -38,24 +38,27 @@ class Waiting:
         return are_passed(self.value, self.group, other.after, size)
 
     def since(self, those: Ints, other: Admitted, size: Any) -> Ints:
-        """The keys of the arrival that ruled a partner out, or of the tuple itself where that was later.
+        """Return the keys of the arrival that ruled a partner out, or of the tuple itself if it came after that.
 
         Those that are not passed wait until the input ends.
         """
-        group, value = self.group[those], self.value[those]
+        group, value, mine = self.group[those], self.value[those], self.train.keys[:, those]
+        limit = shift(value, size)
         if other.clock is not None:
-            positions = other.clock.find_positions(shift(value, size), above=True)
-            keys = make_clock_keys(positions, self.train.depth)
+            # What the clock had passed before it came stands before all that the clock passes at that moment.
+            own = other.clock.at(mine[0]) > limit
+            keys = make_clock_keys(
+                other.clock.find_positions(limit, above=True), self.train.depth, behind=True
+            )
         else:
             keys = at_the_end(self.train.depth, len(those))
             bound = np.where(other.bounded, other.bound, least(other.bound.dtype))
             low = np.searchsorted(other.group, group, side="left")
             high = np.searchsorted(other.group, group, side="right")
-            cause = first_not_before(bound, low, high, shift(value, size), after=True)
+            cause = first_not_before(bound, low, high, limit, after=True)
             found = cause < high
             keys[:, found] = other.train.keys[:, cause[found]]
-        mine = self.train.keys[:, those]
-        # Of one arrival, the tuples at the first input come first: the line behind the number says which.
-        earlier = (keys[0] < mine[0]) | ((keys[0] == mine[0]) & (keys[1] < mine[1]))
-        own = (those >= self.old) & (earlier | are_passed(value, group, other.before, size))
+            # Of one arrival, the tuples at the first input come first: the line behind the number says which.
+            earlier = (keys[0] < mine[0]) | ((keys[0] == mine[0]) & (keys[1] < mine[1]))
+            own = (those >= self.old) & (earlier | are_passed(value, group, other.before, size))
         return np.where(own, mine, keys)
