@@ -140,7 +140,7 @@ class Aggregate:
         return {self.order.on: clocks[0].lag(self.order.span).map(self.windows.find_earliest_starts)}
 
     def depth(self, inputs: tuple[int, ...]) -> int:
-        return inputs[0] + 1
+        return inputs[0] + (1 if self.timeout is None else 2)
 
     @cached_property
     def _fields(self) -> frozenset[str]:
@@ -174,6 +174,9 @@ class Aggregate:
         if self.order.on != ARRIVAL:
             train = with_order_value(train, self.order.on, turn)
         timed = self.timeout is not None
+        if timed:
+            # One more line tells windows that time out from those that a clock closes before the first arrival.
+            train = train.at_input(0, train.depth)
         clock = turn.clocks[0].lag(self.order.span) if self.order.clocked else None
         due = find_expired_keys(self, turn) if timed else []
         due += find_due_keys(self, clock, turn) if clock is not None else []

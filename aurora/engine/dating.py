@@ -11,7 +11,7 @@ import numpy as np
 
 from aurora.algebra.state.turn import Moment
 from aurora.algebra.tuples.arrays import find_starts
-from aurora.algebra.tuples.train import LAST, Ints, Mask, Train
+from aurora.algebra.tuples.train import LAST, Ints, Mask, Train, are_at_the_start
 
 __all__ = ["date_rows"]
 
@@ -19,8 +19,9 @@ __all__ = ["date_rows"]
 def date_rows(train: Train, causes: Sequence[Train], moment: Moment, timeouts: bool = False) -> Train:
     """Return the rows of a box, each with the time of its cause.
 
-    `causes` are the tuples and the steps of clocks that the box went by. With `timeouts` a row that stands before the
-    batch comes from one. A row whose cause is nowhere, as a user's kernel may make it, keeps the time that it has.
+    `causes` are the tuples and the steps of clocks that the box went by. With `timeouts` the rows at the
+    start of the batch come from one. A row whose cause is nowhere, as a user's kernel may make it, keeps the time that
+    it has.
     """
     if len(train) == 0:
         return train
@@ -35,16 +36,16 @@ def date_rows(train: Train, causes: Sequence[Train], moment: Moment, timeouts: b
         hit = _look_up(position[moved] + 1, causes, later)
         times[moved] = later
         found[moved] = hit
-    by_time = position == LAST
-    if timeouts:
-        by_time |= position == moment.before
-    times[by_time] = moment.wall
-    found |= by_time
+    ends = position == LAST
+    times[ends] = moment.wall
+    found |= ends
     lengths = np.diff(np.append(starts, len(train)))
     arrived = np.repeat(times, lengths)
     if not found.all():
         known = np.repeat(found, lengths)
         arrived[~known] = train.arrived[~known]
+    if timeouts:
+        arrived[are_at_the_start(train.keys, moment.before)] = moment.wall
     return Train(train.rows, arrived, train.keys)
 
 

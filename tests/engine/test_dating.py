@@ -119,6 +119,28 @@ def test_a_window_that_times_out_counts_from_the_batch_that_saw_it(latency_from:
     assert found.arrived.tolist() == [expected]
 
 
+@pytest.mark.parametrize("kind", ["sums", "best"])
+def test_what_a_clock_closes_beside_a_timeout_counts_from_the_first_arrival(kind: str) -> None:
+    """The window of group 1 times out in the batch whose first arrival closes that of group 2."""
+    net = Network("both")
+    stream = net.input("r", "g int, T int")
+    windows = {"order": {"on": "T", "group_by": ["g"], "clock": "stream"}, "size": 10, "timeout": "5ms"}
+    if kind == "sums":
+        found = stream.aggregate({"n": "count(*)"}, name="box", **windows)
+    else:
+        found = stream.top({"k": 1, "by": "T DESC"}, name="box", **windows)
+    net.output("o", found)
+    run = LocalRun(plan_network(net))
+    schema = plan_network(net).inputs[0][1].arrow()
+    batches = ((100, 4000, 1, 1, 3900), (104, 4500, 2, 2, 4400), (106, 5000, 2, 12, 4900))
+    for number, (now, wall, g, time, came) in enumerate(batches):
+        rows = pa.RecordBatch.from_pylist([{"g": g, "T": time}], schema)
+        train = Train(rows, np.array([came]), np.array([[2 * number + 1]]))
+        last = run.feed([("r", train)], Moment(now, 2 * number, wall=wall))
+    assert last["o"].rows["g"].to_pylist() == [1, 2]
+    assert last["o"].arrived.tolist() == [5000, 4900]
+
+
 def test_what_latency_counts_from_is_in_the_text() -> None:
     net = network("oldest")
     assert from_text(to_text(net)) == net and "latency_from: oldest" in to_text(net)

@@ -20,6 +20,7 @@ __all__ = [
     "Mask",
     "Train",
     "Values",
+    "are_at_the_start",
     "arrival_numbers",
     "at_the_end",
     "at_the_start",
@@ -259,6 +260,11 @@ def at_the_start(before: int, depth: int, count: int) -> Ints:
     keys = np.full((depth, count), np.iinfo(np.int64).min, np.int64)
     keys[0] = before
     return keys
+
+
+def are_at_the_start(keys: Ints, before: int) -> Mask:
+    """Return which keys are those of `at_the_start`: no others have so small a second line."""
+    return np.asarray((keys[0] == before) & (keys[1] == np.iinfo(np.int64).min))
 
 
 def at_the_end(depth: int, count: int) -> Ints:
