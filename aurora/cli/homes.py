@@ -271,15 +271,14 @@ def _peek_stream(
     number, told, shown = 0, False, 0
     silent_until = clock() + SILENCE
     while True:
-        answer = ask(home, "look", stream=name, after=number, where=where, format=form)
-        number, lines = answer["number"], answer["rows"].splitlines(keepends=True)
+        most = None if follow else last - shown
+        answer = ask(home, "look", stream=name, after=number, where=where, format=form, most=most)
+        number = answer["number"]
         if answer["header"] and not told:
             print_data(answer["header"])
             told = True
-        if not follow:
-            lines = lines[: last - shown]
-        print_data("".join(lines))
-        shown += len(lines)
+        print_data(answer["rows"])
+        shown += answer["count"]
         if not follow and shown >= last:
             return
         if shown:

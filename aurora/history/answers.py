@@ -57,11 +57,15 @@ def answers(running: "Running") -> dict[str, Callable[[dict[str, Any]], Any]]:
     def looked(request: dict[str, Any]) -> Any:
         rows, number = running.look(request["stream"], request["after"])
         if rows is None:
-            return {"rows": "", "number": number, "header": ""}
+            return {"rows": "", "count": 0, "number": number, "header": ""}
         rows = meet(rows, request["where"])
+        if request["most"] is not None:
+            rows = rows.slice(0, request["most"])
         encode = to_json if request["format"] == "json" else to_csv
         header = "" if request["format"] == "json" else csv_header(rows.schema).decode()
-        return {"rows": encode(rows).decode(), "number": number, "header": header}
+        return {
+            "rows": encode(rows).decode(), "count": rows.num_rows, "number": number, "header": header
+        }  # fmt: skip
 
     commands: dict[str, Callable[[dict[str, Any]], Any]] = {
         "status": lambda _: running.status(),

@@ -114,6 +114,7 @@ REQUESTS: Mapping[str, Mapping[str, Field]] = {
         "stream": _must(Words()),
         "after": _must(Whole(0)),
         "where": _may(Words()),
+        "most": _may(Whole(0)),
         "format": _must(Words(among=("csv", "json"))),
     },
 }

@@ -3,12 +3,16 @@
 import json
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from aurora import Settings, start
 from aurora.cli import homes
+from aurora.history.answers import answers
 from aurora.history.home import Home
 from aurora.history.peek import describe_point
 from aurora.history.point_sink import PointSink
@@ -44,7 +48,8 @@ def test_peek_says_that_it_waits_for_a_stream(
         now += seconds
 
     def ask(*_: object, **__: object) -> dict[str, object]:
-        return {"number": 1, "rows": "" if now < 10 else "1,34\n", "header": "Sid,Pos\n"}
+        some = {"rows": "", "count": 0} if now < 10 else {"rows": "1,34\n", "count": 1}
+        return {"number": 1, "header": "Sid,Pos\n", **some}
 
     monkeypatch.setattr("aurora.history.control.ask", ask)
     homes._peek_stream(Home.of(tmp_path), "over", where, 1, False, "csv", lambda: now, rest)
@@ -53,6 +58,27 @@ def test_peek_says_that_it_waits_for_a_stream(
     caplog.clear()
     homes._peek_stream(Home.of(tmp_path), "over", where, 1, False, "csv", lambda: now, rest)
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("csv", 'x\na\u2028b\n"c\nd"\n'),
+        ("json", '{"x": "a\u2028b"}\n{"x": "c\\nd"}\n'),
+    ],
+)
+def test_peek_counts_rows_whatever_is_in_them(
+    form: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pa.record_batch({"x": ["a\u2028b", "c\nd", "e"]})
+    running = SimpleNamespace(look=lambda stream, after: (rows, 3))
+
+    def ask(home: Home, command: str, **request: Any) -> Any:
+        return answers(cast(Any, running))[command](request)
+
+    monkeypatch.setattr("aurora.history.control.ask", ask)
+    homes._peek_stream(Home.of(tmp_path), "over", None, 2, False, form)
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -296,7 +296,7 @@ def test_requests_have_fields_of_some_kinds(command: str, request_: dict[str, An
 def test_what_a_request_need_not_say_is_null() -> None:
     assert check_request("resume", {}) == {"query": None}
     asked = {"stream": "a", "after": 3, "format": "json"}
-    assert check_request("look", asked) == {**asked, "where": None}
+    assert check_request("look", asked) == {**asked, "where": None, "most": None}
     assert answers(cast(Any, None)).keys() == REQUESTS.keys()
 
 
