@@ -120,11 +120,16 @@ def _check_network(home: "Home", network: "Network") -> None:
 
 def _measure(network: "Network", sample: dict[str, str]) -> "Figures":
     from aurora.cli.progress import RunWatch
+    from aurora.engine.sinks.sink import Interrupted
     from aurora.history.sampling import measure_sample
 
     with stoppable() as stop:
-        with RunWatch(list(network.outputs)) as watch:
-            figures = measure_sample(network, sample, watch=watch, stop=stop)
+        try:
+            with RunWatch(list(network.outputs)) as watch:
+                figures = measure_sample(network, sample, watch=watch, stop=stop)
+        except Interrupted as fault:
+            tell(str(fault), "stopped")
+            raise typer.Exit(stop.status) from None
         if stop.is_set():
             tell("stopped", "stopped")
             raise typer.Exit(stop.status)

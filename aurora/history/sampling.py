@@ -10,9 +10,9 @@ from typing import Any
 from aurora.adapt.averages import WARM, Averages
 from aurora.adapt.figures import Figures
 from aurora.algebra.tuples.types import is_struct
+from aurora.engine.outages import stop_waiting_at
 from aurora.engine.settings import Settings
 from aurora.engine.sources.train_lengths import Cut
-from aurora.engine.spark_run import Stop
 from aurora.engine.statistics import BatchReport
 from aurora.errors import AuroraError
 from aurora.history.parts import Either
@@ -35,7 +35,7 @@ def measure_sample(
     sources: Mapping[str, Any],
     master: str | None = None,
     watch: Callable[[BatchReport], None] | None = None,
-    stop: Stop | None = None,
+    stop: threading.Event | None = None,
 ) -> Figures:
     """Runs the network on the sample, or the beginning of a long one, or until `stop` is set; all outputs go to files
     that are removed."""
@@ -66,12 +66,12 @@ def measure_sample(
         if watch is not None:
             watch(report)
 
-    with (
-        TemporaryDirectory(prefix="aurora-sample-", ignore_cleanup_errors=True) as folder,
-        start(network, {**sources, **cut}, _sinks(network, folder), settings, take) as running,
-    ):
-        cores = running.figures().cores
-        running.wait(Either(enough, stop))
+    with TemporaryDirectory(prefix="aurora-sample-", ignore_cleanup_errors=True) as folder:
+        with stop_waiting_at(stop):
+            started = start(network, {**sources, **cut}, _sinks(network, folder), settings, take)
+        with started as running:
+            cores = running.figures().cores
+            running.wait(Either(enough, stop))
     found = averages.figures(cores)
     stopped = stop is not None and stop.is_set()
     if not stopped and not any(read.rate for read in found.inputs.values()):

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from aurora import start
 from aurora.adapt.averages import Averages
 from aurora.adapt.drawing import describe_arcs
+from aurora.engine.outages import is_stopped
+from aurora.engine.sinks.sink import Interrupted
 from aurora.history.home import Home
 from aurora.network.text import read_network
 from tests.adapt.batches import batch
@@ -173,6 +175,23 @@ def test_a_signal_while_a_sample_is_measured(  # type: ignore[no-untyped-def]
         monkeypatch.setattr("aurora.history.sampling.start", start_late)
         ended = aurora("capacity", network, "--rate", "r=5", "--sample", f"r=csv:{tmp_path / 'r.csv'}")
         assert (ended.status, ended.out, ended.err) == (128 + number, "", "stopped\n")
+
+
+def test_a_signal_while_the_run_on_a_sample_starts(  # type: ignore[no-untyped-def]
+    aurora, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a start that gives up at a signal, as that of any other run."""
+    (tmp_path / "r.csv").write_text("a\n1\n")
+
+    def wait_for_a_server(*arguments: object) -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert is_stopped()
+        raise Interrupted("source r: the run was stopped while it waited for a server")
+
+    monkeypatch.setattr("aurora.history.sampling.start", wait_for_a_server)
+    ended = aurora("capacity", network, "--rate", "r=5", "--sample", f"r=csv:{tmp_path / 'r.csv'}")
+    told = "source r: the run was stopped while it waited for a server\n"
+    assert (ended.status, ended.out, ended.err) == (130, "", told)
 
 
 def test_a_home_without_figures(aurora, network: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
