@@ -292,6 +292,42 @@ def test_money_is_exact(tmp_path: Path) -> None:
     assert str(sample.schema) == "price decimal(18,2), heat double" and sample.rejects == ()
 
 
+@pytest.mark.parametrize(
+    ("lines", "schema", "options"),
+    [
+        (["day;preis;rate", "2026-11-16;1,50;-2,25", "2026-11-17;12,00;3"],
+         "day date, preis double, rate double", "?delimiter=;&decimal=,"),
+        (["1,5;2", "2,25;3", "7;4"], "c1 double, c2 bigint", "?delimiter=;&header=no&decimal=,"),
+        (["a;b", "1,5;NA", "2,5;0,5"], "a double, b double", "?delimiter=;&decimal=,&null=NA"),
+        # What could be thousands proves nothing, but is read as its neighbours are.
+        (["a;b", "1,500;x", "12,250;y"], "a string, b string", "?delimiter=;"),
+        (["a;b", "1,500;0,5", "12,250;1"], "a double, b double", "?delimiter=;&decimal=,"),
+        # A point in the numbers of another column.
+        (["a;b", "1,5;2.5", "2,5;3.5"], "a string, b double", "?delimiter=;"),
+        (["a;b", "x,1;2,3,4", "y;5"], "a string, b string", "?delimiter=;"),
+        (["a|b", "1,5|x,y", "2,5|z"], "a double, b string", "?delimiter=|&decimal=,"),
+        (["a,b", '"1,5",2', '"2,5",3'], "a string, b bigint", ""),
+    ],
+)  # fmt: skip
+def test_a_comma_before_the_fraction_of_numbers(
+    tmp_path: Path, lines: list[str], schema: str, options: str
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(lines) + "\n")
+    sample = look_at(str(path))
+    assert (str(sample.schema), sample.address) == (schema, f"csv:{path}{options}")
+    assert sample.rejects == () and sample.rows.num_rows == len(lines) - (0 if "header=no" in options else 1)
+
+
+def test_numbers_with_a_comma_are_read_money_is_exact_and_odd_values_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("price;heat\n" + "".join(f"{i},50;{i},5\n" for i in range(30)) + "7,25;ERR\n")
+    sample = look_at(str(path))
+    assert str(sample.schema) == "price decimal(18,2), heat string"
+    assert sample.rows["price"][-1].as_py() == Decimal("7.25")
+    assert any("1 value of 31 is no double, as 'ERR'" in note for note in sample.notes)
+
+
 def test_the_line_of_excel_tells_the_delimiter(tmp_path: Path) -> None:
     sample, draft = written(
         tmp_path / "x.csv", "at;door;n", lambda i: f"2026-11-16 06:{i:02}:00;d,{i % 3};{i}", "sep=;\n"

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from aurora.algebra.tuples.types import STRING
+from aurora.engine.draft.text_types import FEW as FEW_ODD
 from aurora.engine.draft.text_types import type_of_texts
 from aurora.engine.sources.text.csv_records import UTF_8, Csv
 from aurora.engine.sources.text.headers import DELIMITER_LINE
@@ -17,6 +18,11 @@ __all__ = ["DRAFT", "Cells", "read_style"]
 DRAFT = "draft from"
 DELIMITERS = (",", ";", "\t", "|")
 NULLS = ("NA", "N/A", "n/a", "null", "NULL", "None", "nan", "NaN", "-", "?", "\\N")
+# A number with a comma before its fraction, and one whose comma may as well stand before its thousands.
+COMMA = re.compile(r"[+-]?\d+,\d+")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+POINT = re.compile(r"[+-]?\d+\.\d+")
+WHOLE = re.compile(r"[+-]?\d+")
 VALUE = re.compile(r"\s*([-+.]?\d.*)?", re.DOTALL)
 FALLBACK = "cp1252"
 # So many records are looked at, and so few to find the delimiter.
@@ -51,10 +57,13 @@ def read_style(
         )
     rows = [row for row in rows if len(row) == len(names)]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names) if name}
+    decimal = given.decimal if given is not None and given.decimal != "." else _decimal(columns, delimiter)
+    if decimal == ",":
+        columns = {name: _with_points(cells) for name, cells in columns.items()}
     nulls = given.nulls if given is not None and given.nulls else _nulls(columns)
     columns = {name: [None if cell in nulls else cell for cell in cells] for name, cells in columns.items()}
     # A header is told from data by the reader, too, unless all might be text.
-    return Style("csv", delimiter, None if header else False, encoding, nulls), columns
+    return Style("csv", delimiter, None if header else False, encoding, nulls, decimal=decimal), columns
 
 
 def _encoding(data: bytes) -> str:
@@ -68,7 +77,10 @@ def _encoding(data: bytes) -> str:
 
 
 def _delimiter(text: bytes) -> str:
-    """The one that cuts most lines into the same number of cells, and into the most of them."""
+    """Return the one that cuts most lines into the same number of cells, and into the most of them.
+
+    The comma may stand in numbers: another that cuts all lines comes first if no other cell has a comma.
+    """
 
     def score(delimiter: str) -> tuple[float, int]:
         widths = Counter(len(record) for record in _records(text[:FEW_BYTES], Csv(delimiter), FEW))
@@ -77,7 +89,44 @@ def _delimiter(text: bytes) -> str:
         width, count = max(widths.items(), key=lambda pair: (pair[1], pair[0]))
         return (count / widths.total() if width > 1 else 0.0), width
 
+    other = max(DELIMITERS[1:], key=score)
+    if score(other)[0] == 1.0:
+        cells = {cell for record in _records(text[:FEW_BYTES], Csv(other), FEW) for cell in record if cell}
+        commas = [cell for cell in cells if "," in cell]
+        if commas and all(COMMA.fullmatch(cell.strip()) for cell in commas):
+            return other
     return max(DELIMITERS, key=score)
+
+
+def _decimal(columns: Cells, delimiter: str) -> str:
+    """Return what stands before the fraction of numbers: a comma if a column has it there, and none has a point.
+
+    A column in which all commas may stand before thousands proves nothing.
+    """
+    if delimiter == ",":
+        return "."
+    texts = [[cell.strip() for cell in cells if cell is not None] for cells in columns.values()]
+    if any(POINT.fullmatch(text) for own in texts if type_of_texts(own) != STRING for text in own):
+        return "."
+    sure = any(
+        _has_commas(own) and not all(THOUSANDS.fullmatch(text) for text in own if "," in text)
+        for own in texts
+    )
+    return "," if sure else "."
+
+
+def _has_commas(texts: list[str]) -> bool:
+    """Whether texts are numbers with a comma before their fractions, but for nulls and a few slips."""
+    known = [text for text in texts if text not in NULLS]
+    numbers = [text for text in known if COMMA.fullmatch(text) or WHOLE.fullmatch(text)]
+    return any("," in text for text in numbers) and len(known) - len(numbers) <= len(known) // FEW_ODD
+
+
+def _with_points(cells: list[str | None]) -> list[str | None]:
+    """Return the cells of a column with points in its numbers, as everybody who tells types knows them."""
+    if not _has_commas([cell.strip() for cell in cells if cell is not None]):
+        return cells
+    return [cell.replace(",", ".") if cell and COMMA.fullmatch(cell.strip()) else cell for cell in cells]
 
 
 def _records(text: bytes, csv: Csv, most: int = MOST) -> list[list[str | None]]:

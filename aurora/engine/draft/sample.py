@@ -200,6 +200,7 @@ def _with_style(place: str, style: Style) -> str:
     delimiter = "tab" if style.delimiter == "\t" else style.delimiter
     options = [] if style.delimiter == "," else [f"delimiter={delimiter}"]
     options += [] if style.header is None else [f"header={'yes' if style.header else 'no'}"]
+    options += [] if style.decimal == "." else [f"decimal={style.decimal}"]
     options += [f"null={','.join(style.nulls)}"] if style.nulls else []
     options += [] if style.encoding == UTF_8 else [f"encoding={style.encoding}"]
     return f"csv:{place}" + ("?" + "&".join(options) if options else "")

@@ -9,7 +9,7 @@ from aurora.algebra.tuples.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, T
 from aurora.engine.sources.text.reasons import Unreadable
 from aurora.engine.sources.text.times import read_times
 
-__all__ = ["find_odd", "money_type", "type_of_texts"]
+__all__ = ["FEW", "find_odd", "money_type", "type_of_texts"]
 
 WHOLE = r"^[+-]?(?:0|[1-9]\d*)$"
 NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
