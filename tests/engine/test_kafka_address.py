@@ -11,6 +11,7 @@ from aurora import Schema
 from aurora.engine.kafka.address import SINK_OPTIONS, SOURCE_OPTIONS, KafkaAddress, read_kafka
 from aurora.engine.kafka.client import explain
 from aurora.engine.kafka.client_options import CLIENT_OPTIONS
+from aurora.engine.kafka.encode import encode_rows
 from aurora.engine.kafka.piece import KafkaPiece
 from aurora.engine.kafka.source import KafkaTopic, _check_fields, open_kafka
 from aurora.engine.kafka.values import Records, parse_values
@@ -52,6 +53,8 @@ def test_an_address_and_its_options() -> None:
             f"{HOST}/t?fromat=csv",
             r"there is no option fromat \(did you mean format\?\); the options of kafka are",
         ),
+        (f"{HOST}/t?decimal=,", "decimal is for CSV; add format=csv, or leave it out"),
+        (f"{HOST}/t?format=csv&decimal=;", r"decimal is \. or , found ';'"),
         (f"{HOST}/t?format=xml", "format is json, csv or avro, found 'xml'"),
         (f"{HOST}/t?start=noon", "start is earliest, latest or a time such as"),
         (f"{HOST}/t?key=a&timestamp=a", "field a cannot be both key and timestamp"),
@@ -186,6 +189,21 @@ def test_values_of_csv_with_quotes() -> None:
         ("t/2", 8, "more than one record in a value"),
         ("t/2", 9, "field id is missing"),
     ]
+
+
+MONEY = Schema.parse("id bigint, name string, price double")
+
+
+def test_values_of_csv_with_commas_before_fractions() -> None:
+    address = read(f"{HOST}/t?format=csv&delimiter=;&decimal=,")
+    assert address.identity().endswith("?format=csv&decimal=,&delimiter=;")
+    values: list[bytes | None] = [b'1;"a;\nb";1,5', b"2;c,d;-0,25", b"3;e;1.5"]
+    found = parse_values(Records(values, np.arange(3)), address, MONEY, MONEY, 0)
+    assert [tuple(row.values()) for row in found.rows.to_pylist()] == [(1, "a;\nb", 1.5), (2, "c,d", -0.25)]
+    assert [bad.reason for bad in found.rejects] == ["field price: '1.5' is not a double"]
+    sink = read(f"{HOST}/t?format=csv&delimiter=;&decimal=,", SINK_OPTIONS)
+    lines = encode_rows(found.rows, "csv", None, sink.notation)
+    assert [message["value"] for message in lines.messages(0, 2)] == values[:2]
 
 
 def test_no_values_at_all() -> None:

@@ -304,6 +304,7 @@ def test_a_spool_goes_on_behind_what_is_whole(tmp_path: Path) -> None:
             "mqtt:h:1/t?fromat=csv",
             r"there is no option fromat \(did you mean format\?\); the options of mqtt are",
         ),
+        ("mqtt:h:1/t?delimiter=;", "delimiter is for CSV; add format=csv, or leave it out"),
         ("mqtt:h:1/t?format=xml", "format is json or csv, found 'xml'"),
         ("mqtt:h:1/t?qos=2", "with qos=2 a message can be lost"),
         ("mqtt:h:1/t?qos=7", "qos is 0, 1 or 2, found '7'"),
@@ -378,6 +379,16 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "paho.mqtt.client", None)
     with pytest.raises(AuroraError, match=r"^mqtt: needs .*; pip install 'aurora-spark\[mqtt\]'$"):
         check_source("rows", "mqtt:h:1/t")
+
+
+def test_messages_of_csv_with_commas_before_fractions(tmp_path: Path) -> None:
+    writer = MessageWriter(tmp_path)
+    assert writer.open()
+    writer.append([(b"heat", b"1;1,5", 1), (b"heat", b"2;1.5", 2)])
+    address = read_mqtt("source rows", "mqtt:h:1/heat?format=csv&delimiter=;&decimal=,", SOURCE_OPTIONS)
+    (portion,) = read(MqttTopic(str(tmp_path), address, Schema.parse("id bigint, heat double")))
+    assert portion.rows.to_pylist() == [{"id": 1, "heat": 1.5}]
+    assert [bad.reason for bad in portion.rejects] == ["field heat: '1.5' is not a double"]
 
 
 def test_a_bit_of_a_message_that_has_changed_is_seen(tmp_path: Path) -> None:

@@ -7,15 +7,24 @@ from urllib.parse import unquote
 
 from aurora.engine.address_options import is_variable, look_up, without_slashes
 from aurora.engine.kafka.client_options import CLIENT_OPTIONS
-from aurora.engine.sinks.notation import OPTIONS, PLAIN, Notation, read_notation
+from aurora.engine.sinks.notation import (
+    CELL_OPTIONS,
+    CSV_OPTIONS,
+    OPTIONS,
+    PLAIN,
+    Notation,
+    check_cell_options,
+    read_notation,
+)
+from aurora.engine.sources.text.csv_records import Csv
 from aurora.errors import AuroraError, did_you_mean
 
 __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "KafkaAddress", "is_kafka", "read_kafka"]
 
 PREFIX = "kafka:"
 SHAPE = re.compile(r"([^/?\s]+:\d{1,5}(?:,[^/?,\s]+:\d{1,5})*)/([A-Za-z0-9._-]{1,249})(?:\?(.*))?", re.DOTALL)
-SOURCE_OPTIONS = ("format", "key", "start", "timestamp", "schema", "registry")
-SINK_OPTIONS = ("format", "key", "transactions", "schema", "registry", *OPTIONS)
+SOURCE_OPTIONS = ("format", "key", "start", "timestamp", "schema", "registry", *CELL_OPTIONS)
+SINK_OPTIONS = ("format", "key", "transactions", "schema", "registry", *CSV_OPTIONS)
 FORMATS = ("json", "csv", "avro")
 # What the client is told here: another value would break what is promised.
 OURS = (
@@ -56,8 +65,20 @@ class KafkaAddress:
         return f"{PREFIX}{self.hosts}/{self.topic}"
 
     def identity(self) -> str:
-        options = [("format", self.format), ("key", self.key), ("timestamp", self.timestamp)]
+        options = [
+            ("format", self.format),
+            ("key", self.key),
+            ("timestamp", self.timestamp),
+            *self.notation.cells,
+        ]
         return f"{self.label}?{'&'.join(f'{name}={value}' for name, value in options if value)}"
+
+    @property
+    def csv(self) -> Csv | None:
+        """Return how values are written that are records of CSV; None for other values."""
+        if self.format != "csv":
+            return None
+        return Csv(self.notation.delimiter, decimal=self.notation.decimal)
 
     def start_time(self) -> int | None:
         """The milliseconds since 1970 at which to start; None for a place that has a name."""
@@ -117,6 +138,7 @@ def _made(
     form = given.get("format", "json")
     if form not in FORMATS:
         raise AuroraError(f"{what}: format is json, csv or avro, found '{form}'")
+    check_cell_options(what, form, given)
     for name in ("schema", "registry"):
         if name in given and form != "avro":
             raise AuroraError(f"{what}: {name} is for Avro; add format=avro, or leave it out")

@@ -103,7 +103,7 @@ def encode_rows(rows: pa.RecordBatch, kind: str, key: str | None, notation: Nota
     """
     if kind == "csv":
         data = notation.to_csv(rows)
-        ends = Csv().split(data, True).ends
+        ends = Csv(notation.delimiter).split(data, True).ends
     else:
         data = notation.to_json(rows)
         ends = split_lines(data, True).ends

@@ -18,7 +18,6 @@ from aurora.engine.sources.text.reasons import not_a
 __all__ = ["Records", "parse_values"]
 
 PASSED_OVER = ""
-CSV = Csv()
 
 
 @dataclass(frozen=True)
@@ -56,13 +55,13 @@ def _read(
     if address.format == "avro":
         known |= {at: PASSED_OVER for at, value in enumerate(records.values) if value is None}
         return parse_avro(records.values, records.offsets, address, schema, label, known)
-    data, found = _as_lines(records, address.format == "csv", known)
-    parser = parse_csv(schema) if address.format == "csv" else parse_json(schema)
+    data, found = _as_lines(records, address.csv, known)
+    parser = parse_json(schema) if address.csv is None else parse_csv(schema, csv=address.csv)
     first = int(records.offsets[0]) if len(records.offsets) else 0
     return parse_records(data, found, parser, schema, 0, first, label, known)
 
 
-def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes, Split]:
+def _as_lines(records: Records, csv: Csv | None, known: dict[int, str]) -> tuple[bytes, Split]:
     """The values as lines, one for each; `known` gets those that are none."""
     number = len(records.values)
     lines: list[bytes] = records.values  # type: ignore[assignment]
@@ -75,13 +74,13 @@ def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes
     ends = find_breaks(data) + 1
     if len(ends) != number:
         # In JSON a line break is as good as a blank; in CSV it may stand within quotes.
-        lines = [line.rstrip(b"\r\n") if csv else line.replace(b"\n", b" ") for line in lines]
+        lines = [line.rstrip(b"\r\n") if csv is not None else line.replace(b"\n", b" ") for line in lines]
         data = _join(lines)
         ends = np.cumsum(np.fromiter(map(len, lines), np.int64, number) + 1)
     starts = np.concatenate([[0], ends[:-1]])[:number]
     for at in np.flatnonzero(ends - starts == 1).tolist():
         known.setdefault(at, "the value is empty")
-    if not csv:
+    if csv is None:
         # Blanks alone; and each object ends where its line does.
         text = np.frombuffer(data, np.uint8)
         for at in np.flatnonzero(text[starts] <= ord(" ")).tolist():
@@ -90,7 +89,7 @@ def _as_lines(records: Records, csv: bool, known: dict[int, str]) -> tuple[bytes
     elif b'"' in data:
         for at, line in enumerate(lines):
             if b'"' in line:
-                alone = CSV.split(line + b"\n", True)
+                alone = csv.split(line + b"\n", True)
                 if len(alone.ends) != 1 or alone.bad[0]:
                     known.setdefault(at, NOT_CLOSED if alone.bad.any() else "more than one record in a value")
     gaps = np.append(records.offsets[1:], records.offsets[-1:] + 1) - records.offsets[:1]

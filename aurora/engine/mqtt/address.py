@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from aurora.engine.address_options import choose, is_variable, read_options, without_secrets, without_slashes
-from aurora.engine.sinks.notation import OPTIONS, PLAIN, Notation, read_notation
+from aurora.engine.sinks.notation import (
+    CELL_OPTIONS,
+    CSV_OPTIONS,
+    PLAIN,
+    Notation,
+    check_cell_options,
+    read_notation,
+)
 from aurora.errors import AuroraError
 from aurora.network.amounts import duration
 
@@ -14,8 +21,8 @@ __all__ = ["SINK_OPTIONS", "SOURCE_OPTIONS", "MqttAddress", "is_mqtt", "read_mqt
 PREFIX = "mqtt:"
 SHAPE = re.compile(r"([^/?\s]+):(\d{1,5})/([^?]+)(?:\?(.*))?", re.DOTALL)
 CONNECTION = ("user", "password", "tls", "ca", "version")
-SOURCE_OPTIONS = ("format", "qos", "topic", "session", "idle", *CONNECTION)
-SINK_OPTIONS = ("format", "qos", "retain", *OPTIONS, *CONNECTION)
+SOURCE_OPTIONS = ("format", "qos", "topic", "session", "idle", *CELL_OPTIONS, *CONNECTION)
+SINK_OPTIONS = ("format", "qos", "retain", *CSV_OPTIONS, *CONNECTION)
 YES_OR_NO: dict[str, bool | None] = {"yes": True, "no": False}
 VERSIONS: dict[str, bool | None] = {"5": True, "3.1.1": False}
 DAY = 86_400.0
@@ -54,7 +61,12 @@ class MqttAddress:
         return f"{PREFIX}{self.server}/{self.topic}"
 
     def identity(self) -> str:
-        options = [("format", self.format), ("qos", str(self.qos)), ("topic", self.field)]
+        options = [
+            ("format", self.format),
+            ("qos", str(self.qos)),
+            ("topic", self.field),
+            *self.notation.cells,
+        ]
         return f"{self.label}?{'&'.join(f'{name}={value}' for name, value in options if value)}"
 
 
@@ -78,6 +90,7 @@ def read_mqtt(what: str, address: str, options: tuple[str, ...]) -> MqttAddress:
     given = read_options(what, "mqtt", found[4], options)
     if given.get("format", "json") not in ("json", "csv"):
         raise AuroraError(f"{what}: format is json or csv, found '{given['format']}'")
+    check_cell_options(what, given.get("format", "json"), given)
     if "password" in given and not is_variable(given["password"]):
         raise AuroraError(f"{what}: others can see a password in an address: {_VARIABLE}")
     return MqttAddress(

@@ -29,8 +29,7 @@ FILTER = re.compile(r"(?:(?:\+|[^+#/]*)/)*(?:\+|#|[^+#/]*)")
 @dataclass(frozen=True)
 class MqttPiece:
     folder: str
-    form: str
-    field: str | None
+    address: MqttAddress
     declared: Schema
     start: int
     stop: int
@@ -41,9 +40,9 @@ class MqttPiece:
         records = Records(
             list(found.payloads),
             np.arange(self.start, self.stop, dtype=np.int64),
-            list(found.topics) if self.field is not None else None,
+            list(found.topics) if self.address.field is not None else None,
         )
-        like = KafkaAddress("", "", self.form, self.field)
+        like = KafkaAddress("", "", self.address.format, self.address.field, notation=self.address.notation)
         portion = parse_values(records, like, self.declared, schema, 0)
         rejects = tuple(
             replace(bad, file=found.topics[bad.line - self.start].decode(), line=bad.line + 1)
@@ -90,11 +89,8 @@ class MqttTopic:
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         share = max(1, -(-(end["row"] - start["row"]) // number))
-        address = self.address
         return [
-            MqttPiece(
-                self.folder, address.format, address.field, self.schema, at, min(at + share, end["row"])
-            )
+            MqttPiece(self.folder, self.address, self.schema, at, min(at + share, end["row"]))
             for at in range(start["row"], end["row"], share)
         ]
 

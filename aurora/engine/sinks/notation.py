@@ -20,10 +20,19 @@ from aurora.engine.sinks.encode import cell_texts, csv_header, to_csv, to_json
 from aurora.engine.sinks.times import time_text
 from aurora.errors import AuroraError
 
-__all__ = ["CSV_OPTIONS", "OPTIONS", "PLAIN", "Notation", "read_notation"]
+__all__ = [
+    "CELL_OPTIONS",
+    "CSV_OPTIONS",
+    "OPTIONS",
+    "PLAIN",
+    "Notation",
+    "check_cell_options",
+    "read_notation",
+]
 
 OPTIONS = ("times", "zone")
-CSV_OPTIONS = (*OPTIONS, "decimal", "delimiter")
+CELL_OPTIONS = ("decimal", "delimiter")
+CSV_OPTIONS = (*OPTIONS, *CELL_OPTIONS)
 ISO = "iso"
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
@@ -36,6 +45,12 @@ class Notation:
     zone: str | None = None
     decimal: str = "."
     delimiter: str = ","
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """Return the options of CSV that differ from what is usual."""
+        both = (("decimal", self.decimal, "."), ("delimiter", self.delimiter, ","))
+        return [(name, value) for name, value, usual in both if value != usual]
 
     def to_json(self, rows: pa.RecordBatch) -> bytes:
         return to_json(self.apply(rows))
@@ -126,6 +141,13 @@ def read_notation(what: str, given: Mapping[str, str]) -> Notation:
     if decimal not in (".", ","):
         raise AuroraError(f"{what}: decimal is . or , found '{decimal}'")
     return Notation(times, zone, decimal, delimiter)
+
+
+def check_cell_options(what: str, form: str, given: Mapping[str, str]) -> None:
+    """Raise a fault if options of CSV are given for another format."""
+    for name in CELL_OPTIONS:
+        if name in given and form != "csv":
+            raise AuroraError(f"{what}: {name} is for CSV; add format=csv, or leave it out")
 
 
 def _check_pattern(what: str, pattern: str, zone: str | None) -> None:
