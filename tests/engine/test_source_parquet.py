@@ -10,7 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from aurora import AuroraError, Schema
-from aurora.engine.sources.address import read_table
+from aurora.engine.sinks.parts import PartSink
+from aurora.engine.sources.address import open_source, read_table
+from aurora.engine.sources.files import parquet_piece
 from aurora.engine.sources.files.parquet import ParquetFiles
 from aurora.engine.sources.input_checks import check_portion
 from aurora.engine.sources.source import Portion
@@ -136,3 +138,60 @@ def test_checks_of_times_outside_of_pythons_years(tmp_path: Path) -> None:
     assert (
         reject.line == 1 and "4611686018427387904" in reject.text and "4611686018427387904" in reject.reason
     )
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+def test_a_bit_that_has_changed_in_a_file_of_ours_is_seen(tmp_path: Path, rows: int) -> None:
+    """Values that are not compressed are as good with a bit of another kind: only a checksum tells."""
+    sink = PartSink(str(tmp_path / "out"), "parquet")
+    batch = pa.RecordBatch.from_pydict({"a": pa.array(Random(1).sample(range(10**9), 100), pa.int32())})
+    sink.publish(sink.deliver(0, batch, np.zeros(100, np.int64), sink.open(None)))
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    data = bytearray(path.read_bytes())
+    data[data.index(np.int32(batch["a"][50].as_py()).tobytes())] ^= 1
+    path.write_bytes(data)
+    found, rejects = read(path, rows)
+    assert found == []
+    assert rejects[0][2].startswith("rows 1 to 100 cannot be read: ") and "CRC" in rejects[0][2]
+
+
+def write_bomb(path: Path) -> None:
+    """100 MB of one value, in some hundred bytes."""
+    table = pa.table({"a": pa.array(np.zeros(25_000_000, np.int32))})
+    pyarrow.parquet.write_table(
+        table,
+        path,
+        use_dictionary=False,
+        compression="zstd",
+        row_group_size=25_000_000,
+        write_statistics=False,
+    )
+
+
+def test_a_row_group_that_grows_beyond_measure_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.parquet"
+    write_bomb(path)
+    assert path.stat().st_size < 200_000
+    for limit in ("?max_unpacked=99MB", ""):
+        monkeypatch.setattr(parquet_piece, "MOST", 99_000_000)
+        source, _ = open_source("r", f"parquet:{path}{limit}", SCHEMA, False, tmp_path)
+        given = " of 99,000,000" if limit else ""
+        with pytest.raises(
+            AuroraError,
+            match=rf"bomb.parquet has a row group of 25,000,000 rows that is 100,\S+ bytes unpacked, beyond the limit"
+            rf"{given}; if that is right, set another limit, as \?max_unpacked=500GB",
+        ):
+            source.advance(source.begin(), 1)
+    source, _ = open_source("r", f"parquet:{path}?max_unpacked=1GB", SCHEMA, False, tmp_path)
+    assert source.advance(source.begin(), 5)["row"] == 5
+
+
+def test_rows_that_cost_nothing_in_the_file_are_counted(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"a": pa.nulls(1_000_000, pa.int32())}), tmp_path / "t.parquet")
+    source, _ = open_source("r", f"parquet:{tmp_path}/t.parquet?max_unpacked=100KB", SCHEMA, False, tmp_path)
+    with pytest.raises(
+        AuroraError, match="of 1,000,000 rows that is 250,000 bytes unpacked, beyond the limit"
+    ):
+        source.advance(source.begin(), 1)

@@ -84,7 +84,7 @@ class PartSink:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{uuid.uuid4().hex}.{self.kind}"
         if self.kind == "parquet":
-            pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path)
+            pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path, write_page_checksum=True)
         elif self.kind == "csv":
             path.write_bytes(self.notation.csv_header(rows.schema) + self.notation.to_csv(rows))
         else:

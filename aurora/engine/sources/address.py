@@ -199,7 +199,7 @@ def _open_files(
     special = given.place.startswith(("/dev/", "/proc/"))
     path = os.path.realpath(given.place) if special else os.path.abspath(given.place)
     if given.kind == "parquet":
-        return ParquetFiles(path, schema, follow, order)
+        return ParquetFiles(path, schema, follow, order, most=given.most_unpacked)
     if given.kind == "sqlite":
         database = SqliteTable(path, given.options.get("table", ""), schema)
         database.check(given.name)

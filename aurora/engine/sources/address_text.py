@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "json": ("end", "max_unpacked", "shed"),
     "lines": ("end", "max_unpacked", "pattern", "shed"),
-    "parquet": (),
+    "parquet": ("max_unpacked",),
     "sqlite": ("table",),
     "tcp": ("decimal", "delimiter", "encoding", "header", "null", "pattern", "reconnect", "unreadable"),
 }
@@ -96,7 +96,7 @@ class Address:
 
     @property
     def most_unpacked(self) -> int | None:
-        """How many bytes a compressed file may have when it is unpacked, if the address says so."""
+        """How many bytes a compressed file, or a row group of Parquet, may have unpacked, if the address says so."""
         given = self.options.get("max_unpacked")
         if given is None:
             return None

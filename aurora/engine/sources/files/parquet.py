@@ -15,6 +15,7 @@ from aurora.engine.sources.files.file_list import FileList
 from aurora.engine.sources.files.parquet_piece import (
     BadFile,
     ParquetPiece,
+    check_unpacked,
     first_line,
     missing_field,
     read_chunks,
@@ -49,6 +50,8 @@ class ParquetFiles:
     notes: str | None = None
     # In milliseconds since 1970.
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    # How many bytes a row group may have unpacked, if not what is enough for most.
+    most: int | None = None
     _known: dict[str, _File] = field(default_factory=dict)
 
     @cached_property
@@ -165,7 +168,7 @@ class ParquetFiles:
 
     def _file(self, path: str) -> _File:
         if path not in self._known:
-            self._known[path] = _look_at(path, self.schema)
+            self._known[path] = _look_at(path, self.schema, self.most)
         return self._known[path]
 
 
@@ -184,7 +187,7 @@ def _changed(path: str) -> AuroraError:
     )
 
 
-def _look_at(path: str, schema: Schema) -> _File:
+def _look_at(path: str, schema: Schema, most: int | None) -> _File:
     try:
         metadata = pyarrow.parquet.read_metadata(path)
         own = metadata.schema.to_arrow_schema()
@@ -195,5 +198,6 @@ def _look_at(path: str, schema: Schema) -> _File:
     missing = missing_field(schema, {column.name: column.type for column in own})
     if missing is not None:
         return _File(0, f"has no field {missing}; its fields are {', '.join(own.names)}")
+    check_unpacked(path, metadata, most)
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return _File(metadata.num_rows, bytes=sum(group.total_byte_size for group in groups))

@@ -14,12 +14,15 @@ from aurora.algebra.tuples.types import is_nested, is_struct, struct_fields
 from aurora.engine.sources.source import Portion, Reject
 from aurora.engine.sources.text.reasons import a_type, not_a
 from aurora.engine.sources.text.times import cut_nanoseconds
+from aurora.errors import AuroraError
 
-__all__ = ["BadFile", "ParquetPiece", "first_line", "missing_field", "read_chunks"]
+__all__ = ["BadFile", "ParquetPiece", "check_unpacked", "first_line", "missing_field", "read_chunks"]
 
 SHOWN = 500
 # Of each column of a row group so many bytes are read at once where it is read in chunks.
 BUFFER = 1 << 20
+# A row group, which is in memory as a whole, may have so many bytes.
+MOST = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class ParquetPiece:
         numbers = [np.empty(0, np.int64)]
         rejects: list[Reject] = []
         begins = 0
-        with pyarrow.parquet.ParquetFile(self.path) as file:
+        with pyarrow.parquet.ParquetFile(self.path, page_checksum_verification=True) as file:
             paths = list(_paths(schema, _fields(file)))
             for group in range(file.num_row_groups):
                 size = file.metadata.row_group(group).num_rows
@@ -81,7 +84,7 @@ def read_chunks(path: str, schema: Schema, rows: int, number: int) -> Iterator[P
     names = list(schema.names)
     row = 0
     try:
-        with pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER) as file:
+        with pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER, page_checksum_verification=True) as file:
             paths = list(_paths(schema, _fields(file)))
             for chunk in file.iter_batches(rows, columns=paths, use_threads=False):
                 rejects: list[Reject] = []
@@ -133,6 +136,20 @@ def _explain(row: pa.Table, schema: Schema) -> str:
 
 def first_line(fault: Exception) -> str:
     return (str(fault).splitlines() or [type(fault).__name__])[0]
+
+
+def check_unpacked(path: str, metadata: pyarrow.parquet.FileMetaData, most: int | None) -> None:
+    """Raise a fault if a row group would have more than so many bytes in memory: unpacked, or as the rows that it says
+    it has, which cost nothing in the file where they are all the same."""
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        # What takes the least takes a bit and, if it is null, as much.
+        size = max(group.total_byte_size, group.num_rows * group.num_columns // 4)
+        if size > (MOST if most is None else most):
+            given = "" if most is None else f" of {most:,}"
+            raise AuroraError(
+                f"{path} has a row group of {group.num_rows:,} rows that is {size:,} bytes unpacked, beyond the limit"
+                f"{given}; if that is right, set another limit, as ?max_unpacked=500GB"
+            )
 
 
 def _fields(file: pyarrow.parquet.ParquetFile) -> dict[str, pa.DataType]:
