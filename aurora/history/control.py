@@ -202,7 +202,7 @@ def ask(home: Home, command: str, **arguments: Any) -> Any:
         raise AuroraError(
             f"the network in {home.folder} hung up: it has ended, or too many ask it; try again in a few seconds"
         ) from None
-    if not line:
+    if not line.endswith(b"\n"):
         raise AuroraError(f"the network in {home.folder} ended before it answered")
     answer = json.loads(line)
     if "error" in answer:

@@ -320,7 +320,8 @@ def test_an_answer_under_way_leaves_before_the_end(tmp_path: Path) -> None:
     assert answered == ["stopped"]
 
 
-def test_a_network_that_ends_before_it_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [b"", b'{"answer": {"state": "runn', b'{"answer": 7}'])
+def test_a_network_that_ends_before_it_has_answered(tmp_path: Path, part: bytes) -> None:
     home = Home.of(tmp_path)
     home.checkpoint.mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -330,6 +331,7 @@ def test_a_network_that_ends_before_it_answers(tmp_path: Path) -> None:
         def hang_up() -> None:
             connection = listening.accept()[0]
             connection.makefile().readline()
+            connection.sendall(part)
             connection.close()
 
         own = threading.Thread(target=hang_up)
