@@ -136,15 +136,15 @@ class Queries:
             known = self._attached.get(name)
             if known is not None and known.status().state != "failed":
                 raise AuroraError(f"query {name} has not failed: it is {known.status().state}")
+            # Until it has started, its status is that of before.
             if known is not None:
                 note, sinks = known.note, known.sinks
-                del self._attached[name]
             else:
-                note, _ = self._refused.pop(name)
+                note, _ = self._refused[name]
                 sinks = note.sinks
-            self._take_up(note, sinks)
-            if name in self._refused:
-                raise AuroraError(self._refused[name][1])
+            fault = self._take_up(note, sinks)
+            if fault is not None:
+                raise AuroraError(fault)
 
     def status(self) -> dict[str, QueryStatus]:
         found = {name: query.status() for name, query in list(self._attached.items())}
@@ -202,8 +202,8 @@ class Queries:
                     )
         return starts
 
-    def _take_up(self, note: QueryNote, sinks: Mapping[str, Any]) -> None:
-        """Starts a query where it stopped; one that cannot be started is kept with its fault."""
+    def _take_up(self, note: QueryNote, sinks: Mapping[str, Any]) -> str | None:
+        """Starts a query where it stopped; one that cannot be started is kept with its fault, which is given."""
         try:
             query = read_query(note, self.schemas)
             check_query(query, self.schemas)
@@ -214,11 +214,17 @@ class Queries:
                         "attach it again"
                     )
             self._attached[note.name] = self._start(note, query, sinks)
-        except AuroraError as fault:
-            self._refused[note.name] = note, str(fault)
-        except Exception as fault:
+        except AuroraError as error:
+            fault = str(error)
+        except Exception as error:
             # Whatever a kernel of the user's does when it is loaded: the network and its other queries go on.
-            self._refused[note.name] = note, f"{type(fault).__name__}: {' '.join(str(fault).split())}"
+            fault = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        else:
+            self._refused.pop(note.name, None)
+            return None
+        self._refused[note.name] = note, fault
+        self._attached.pop(note.name, None)
+        return fault
 
     def _start(self, note: QueryNote, query: Network, sinks: Mapping[str, Any]) -> AttachedQuery:
         points = self._points.points

@@ -149,7 +149,9 @@ class AttachedQuery:
         """
         self._stop()
         if asked is not None and is_of_stop(self._fault, self._failed_at, asked):
-            self._fault, self._interrupted = None, True
+            # In this order: at no moment has it ended in peace.
+            self._interrupted = True
+            self._fault = None
 
     def _stop(self) -> None:
         assert self._run is not None

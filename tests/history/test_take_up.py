@@ -103,3 +103,38 @@ def test_one_that_cannot_be_started_does_not_keep_the_others(
         "box own (p p): cannot import 'kernel_that_is_gone:own' (No module named 'kernel_that_is_gone')"
     )
     assert len(list(home.notes())) == 3
+
+
+def test_a_query_that_is_resumed_is_there_all_the_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its status is that of before until it has started, whether it failed at work or when it was taken up."""
+    states: list[str] = []
+
+    class Failed(Killed):
+        def __init__(self, *_: Any, **__: Any) -> None:
+            super().__init__("box over: no luck")
+            if queries.status():
+                states.append(queries.status()["one"].state)
+            if len(states) == 2:
+                raise AuroraError("no room")
+
+    monkeypatch.setattr("aurora.history.query.start_run", Failed)
+    home = Home.of(tmp_path / "home")
+    points = Points(border(), home)
+    for sink in points.sinks().values():
+        sink.open(None)
+    start = {"p": {"point": "recent", "first": 0, "mark": points.log("recent").published().mark}}
+    home.write_note(QueryNote("one", QUERIES["one"], {"out": "csv:out.csv"}, start))
+    points.describe()
+    main: Any = None
+    queries = Queries(border(), main, Settings(), home, points)
+    queries.take_up_all()
+    queries.wait()
+    queries.resume("one")
+    queries.wait()
+    with pytest.raises(AuroraError, match=r"^no room$"):
+        queries.resume("one")
+    assert queries.status()["one"].fault == "no room"
+    queries.resume("one")
+    assert states == ["failed"] * 3
