@@ -182,6 +182,7 @@ def test_a_network_and_its_queries_lose_a_worker(configured: Cluster, tmp_path: 
     command = Command(tmp_path, f"--master={configured.url}")
     command.grow(COUNT // 2)
     command.start()
+    command.until(lambda: bool(command.status()))
     command.attach("pairs")
     (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
     command.until(lambda: committed(checkpoint) >= 0)

@@ -84,8 +84,7 @@ class Command:
         return found
 
     def attach(self, name: str) -> None:
-        """A query of that kind, or of what stands before the hyphen."""
-        self.until(lambda: bool(self.status()))
+        """A query of that kind, or of what stands before the hyphen, to a network that answers."""
         sinks = {"out": f"csv:{self.folder}/{name}.csv"}
         path, text = str(self.folder / f"{name}.yaml"), QUERIES[name.partition("-")[0]]
         ask(self.home, "attach", text=text, path=path, sinks=sinks, name=name, since=None)
@@ -149,6 +148,7 @@ def test_killed_while_queries_come_and_go(spark: SparkSession, tmp_path: Path) -
         made = committed(command.home.checkpoint)
         command.grow((number + 1) * COUNT // (KILLS + 1))
         process = command.start()
+        command.until(lambda: bool(command.status()))
         if number == 0:
             command.attach("pairs")
             (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
@@ -198,6 +198,7 @@ def test_killed_while_queries_catch_up(tmp_path: Path) -> None:
     command = Command(tmp_path)
     command.grow(COUNT // 2)
     command.start()
+    command.until(lambda: bool(command.status()))
     command.attach("pairs")
     command.attach("one")
     (checkpoint,) = command.home.query("pairs").glob("checkpoint-*")
