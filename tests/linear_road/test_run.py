@@ -22,10 +22,11 @@ from aurora.history.peek import open_point
 from aurora.linear_road.addresses import stored_address
 from aurora.linear_road.folder import RunFolder
 from aurora.linear_road.reading import survey
-from aurora.linear_road.run import RunReport, run_benchmark
+from aurora.linear_road.run import Progress, RunReport, run_benchmark
 from aurora.linear_road.validate import Verdict, validate
 from tests.engine.processes import KILLS, aurora, committed, kill, wait_for
 from tests.engine.without_spark import files
+from tests.history.attached import wait_until
 from tests.linear_road.test_docs import OWN, commands
 from tests.linear_road.test_validate import faults, write, write_histories
 from tests.linear_road.traffic import corner_cases, crowd, histories
@@ -257,6 +258,12 @@ def test_a_query_is_attached_while_the_benchmark_runs(
         finally:
             ask(home, "resume")
 
+    def watch(progress: Progress) -> None:
+        if progress.second > 200 and not begun.is_set():
+            begun.set()
+            # Once it is asked to pause it makes no other batch, however long it takes to attach the query.
+            wait_until(lambda: ask(home, "status")["controls"]["paused"])
+
     told: list[dict[str, Any]] = []
     other = threading.Thread(target=attach, daemon=True)
     other.start()
@@ -265,7 +272,7 @@ def test_a_query_is_attached_while_the_benchmark_runs(
         tmp_path / "out",
         batch=1200,
         home=home.folder,
-        watch=lambda progress: begun.set() if progress.second > 200 else None,
+        watch=watch,
     )
     other.join()
     assert report.ended and told[1] == {"name": "paid-over-100"}
