@@ -176,6 +176,7 @@ class SparkRun:
         if bound.done:
             self._ended.set()
             self._result = Result(bound.already_done(shared), 0.0, True, already=True)
+            self._seen = sum_up(self._result.totals)
             bound.release()
             return
         self._commits = bound.commits(self._committed)
@@ -461,6 +462,7 @@ class SparkRun:
             report,
             nanoseconds=dict(totals.nanoseconds),
             states=report.states,
+            places=report.places,
         )
         self._recent.add(report)
         self._taps.take(report.shown)

@@ -88,6 +88,7 @@ class Statistics:
     `nanoseconds` is how long each box has worked, `states` the bytes that it stores. The rates, in rows per second, and
     the `latency` of each output (median and 99th percentile, in seconds) are those of the last ten seconds; `delays`
     are the latencies themselves, each with its number of rows. `changes` lists how boxes changed places in this run.
+    `places` are how far each input is read, as of the same batch as all the rest.
     """
 
     state: str
@@ -106,6 +107,7 @@ class Statistics:
     latency: dict[str, tuple[float, float]] = field(default_factory=dict)
     delays: dict[str, Weighted] = field(default_factory=dict, repr=False)
     changes: tuple[Change, ...] = ()
+    places: dict[str, Any] = field(default_factory=dict)
 
 
 def sum_up(totals: Totals) -> Statistics:
@@ -118,6 +120,7 @@ def sum_up(totals: Totals) -> Statistics:
         given=dict(totals.given),
         rejected=totals.rejected,
         nanoseconds=dict(totals.nanoseconds),
+        places=totals.places,
     )
 
 

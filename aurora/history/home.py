@@ -281,7 +281,7 @@ class Home:
         outputs = [name for name in totals.rows if not name.startswith("#")]
         told = describe_run(sum_up(totals), boxes, dict.fromkeys(outputs), {}, {})
         discarded = totals.discarded | later.discarded
-        return add_sums(told, totals, discarded)
+        return add_sums(told, totals.places, totals.rejects, discarded)
 
     def allow_hosts(self, hosts: Iterable[str], fresh: bool = False) -> None:
         """Keep the servers that the user has named, beside those of earlier runs unless it is a `fresh` one."""

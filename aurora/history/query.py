@@ -167,9 +167,7 @@ class AttachedQuery:
 
     def status(self) -> QueryStatus:
         assert self._run is not None
-        seen = self._run.statistics()
-        places = seen.last.places if seen.last is not None else self._run.totals.places
-        taken = {name: place["row"] for name, place in places.items()}
+        taken = {name: place["row"] for name, place in self._run.statistics().places.items()}
         behind = sum(source.there() - taken.get(name, 0) for name, source in self._sources.items())
         over = self.over
         ended = over and self._ended()

@@ -381,7 +381,7 @@ class Running:
         told = describe_run(seen, list(self._network.boxes), outputs, self._points.status(), queries)
         told |= {"parameters": parameters} if parameters else {}
         told = add_figures(told, self.figures(), self.troubles)
-        told = add_sums(told, self._main.totals, self._parts.discarded())
+        told = add_sums(told, seen.places, self._main.totals.rejects, self._parts.discarded())
         told = add_shedding(told, outputs, seen, self._adapting.shedding, self._adapting.shed)
         return add_waiting(told, self._parts.waiting(), self._parts.waiting_before())
 

@@ -8,7 +8,6 @@ from aurora.adapt.deferral import ARC
 from aurora.adapt.figures import BoxFigures, Figures, LaterFigures
 from aurora.adapt.shedding import Shedding
 from aurora.engine.statistics import Statistics
-from aurora.engine.totals import Totals
 from aurora.engine.waits import waits
 from aurora.network.qos import Qos
 
@@ -55,16 +54,19 @@ def describe_run(
 
 
 def add_sums(
-    told: dict[str, Any], totals: Totals, discarded: Mapping[str, Mapping[str, int]]
+    told: dict[str, Any],
+    places: Mapping[str, Mapping[str, Any]],
+    rejects: str | None,
+    discarded: Mapping[str, Mapping[str, int]],
 ) -> dict[str, Any]:
     """The same with the rows of each input so far, what was left out of the streams, by box and reason, and the file of
     rejects."""
-    read = {name: int(place["row"]) for name, place in totals.places.items()}
+    read = {name: int(place["row"]) for name, place in places.items()}
     unknown = {"rate": 0.0, "waiting": None}
     names = [*told["inputs"], *(name for name in read if name not in told["inputs"])]
     inputs = {name: {"rows": read.get(name, 0), **told["inputs"].get(name, unknown)} for name in names}
     left_out = {place.removeprefix(ARC): dict(reasons) for place, reasons in discarded.items() if reasons}
-    return {**told, "inputs": inputs, "discarded": left_out, "rejects": totals.rejects}
+    return {**told, "inputs": inputs, "discarded": left_out, "rejects": rejects}
 
 
 def add_shedding(

@@ -3,7 +3,6 @@
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -155,7 +154,7 @@ def test_so_many_are_answered_at_once() -> None:
     with MetricsServer("0", {}, at_once=2) as server:
         port = int(server.url.split(":")[2].split("/")[0])
         first, second = (socket.create_connection(("127.0.0.1", port)) for _ in range(2))
-        with first, second, socket.create_connection(("127.0.0.1", port), timeout=5) as third:
+        with first, second, socket.create_connection(("127.0.0.1", port), timeout=30) as third:
             assert third.recv(1) == b""
         wait_until(lambda: is_answered(port))
 
@@ -219,7 +218,8 @@ def test_a_network_is_scraped_while_it_runs(spark: SparkSession, tmp_path: Path)
 
         assert scrape()["aurora_state"].get(state="paused") == 1
         running.step(10)
-        until(scrape, lambda found: "aurora_output_rows_total" in found and seen(found) == 20)
+        # Then no batch comes between one look and the next.
+        wait_until(lambda: running.state == "stopped")
         found = scrape()
         status = running.status()
         assert found["aurora_info"].get(network='the "border"', version=aurora.__version__) == 1
@@ -245,11 +245,3 @@ def test_a_network_is_scraped_while_it_runs(spark: SparkSession, tmp_path: Path)
         url = running.metrics
     with pytest.raises(urllib.error.URLError):
         ask(url)
-
-
-def seen(found: dict[str, Metric]) -> float:
-    return found["aurora_input_rows_total"].get(input="reports")
-
-
-def until(scrape: Callable[[], dict[str, Metric]], reached: Callable[[dict[str, Metric]], bool]) -> None:
-    wait_until(lambda: reached(scrape()))

@@ -3,15 +3,22 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import pytest
+from pyspark.sql import SparkSession
+
+from aurora import BatchReport, Running, Settings, start
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.controls import Controls
+from aurora.engine.spark_run import SparkRun
 from aurora.engine.statistics import Statistics
 from aurora.engine.totals import Totals
 from aurora.history.home import Home, QueryNote
 from aurora.history.last_status import last_status
 from aurora.history.peek import describe_point
 from aurora.history.status import describe_run
+from tests.history.attached import border, source
 
 TOP = {"boxes", "inputs", "outputs", "points", "queries", "controls", "batch", "state"}
 
@@ -122,3 +129,29 @@ def test_the_points_and_queries_of_a_run_that_was_killed(tmp_path: Path) -> None
     told = {"batch": 3, "points": {"recent": {}}, "queries": {}}
     home.write_status({**told, "waits": [{"for": "the dam", "since": 7.0}]})
     assert last_status(home) == {**told, "state": "stopped", "waits": []}
+
+
+def test_figures_of_a_status_are_those_of_the_same_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a batch is counted that has been noted, and in a run that finds everything done."""
+    found: list[dict[str, Any]] = []
+    held: list[Running] = []
+    committed = SparkRun._committed
+
+    def look_and_count(run: SparkRun, report: BatchReport) -> None:
+        if held:
+            found.append(held[0].status())
+        committed(run, report)
+
+    monkeypatch.setattr(SparkRun, "_committed", look_and_count)
+    settings = Settings(batch=10, home=str(tmp_path / "home"), partitions=1)
+    for _ in range(2):
+        with start(border(), source(60), {"crowds": f"csv:{tmp_path}/crowds.csv"}, settings) as running:
+            held.append(running)
+            assert running.wait().ended
+        found.append(last_status(Home.of(tmp_path / "home")))
+        assert (found[-1]["batch"], found[-1]["inputs"]["reports"]["rows"]) == (6, 60)
+    for each in found:
+        rows = each["inputs"].get("reports", {"rows": 0})["rows"]
+        assert (each["boxes"]["over"]["taken"], 10 * each["batch"]) == (rows, rows)
