@@ -3,15 +3,14 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from aurora import AuroraError, Network, Settings, TextSink, run
+from aurora import AuroraError, Network, Settings, TextSink, run, start
 from aurora.engine.binding import Bound
 from aurora.engine.spark_run import SparkRun
-from aurora.engine.statistics import BatchReport
+from tests.engine.brake import Brake
 from tests.engine.without_spark import base, files
 
 ROWS = "".join(f"{i},{i},{i * 17 % 60}\n" for i in range(20))
@@ -111,13 +110,11 @@ def test_one_wrong_bit_in_a_file_of_sparks_is_told_with_its_name(spark: SparkSes
     settings = Settings(batch=2, partitions=1, checkpoint=str(desk / "kept"))
     sources, sinks = {"r": f"csv:{desk}/r.csv"}, {"last": f"csv:{desk}/last.csv"}
     run(network, sources, {"last": f"csv:{wanted}"}, Settings(batch=2, partitions=1))
-    stop = Event()
-
-    def watch(report: BatchReport) -> None:
-        if report.batch == 2:
-            stop.set()
-
-    assert not run(network, sources, sinks, settings, watch=watch, stop=stop).ended
+    brake = Brake(2)
+    with start(network, sources, sinks, settings, brake) as running:
+        # Spark has noted the end of this batch when the run is stopped, and begun no other.
+        brake.pull(running)
+        assert not running.stop().ended
     shutil.copytree(desk, saved)
     named, names = (
         set(),
@@ -151,9 +148,10 @@ def test_state_that_is_damaged_ends_the_next_run(spark: SparkSession, tmp_path: 
     network.output("last", stream.aggregate({"Pos": "max(Pos)"}, order=order, size=3, name="last"))
     settings = Settings(batch=5, partitions=1, checkpoint=str(tmp_path / "kept"))
     sources, sinks = {"r": f"csv:{tmp_path}/r.csv"}, {"last": f"csv:{tmp_path}/last.csv"}
-    stop = Event()
-    first = run(network, sources, sinks, settings, watch=lambda report: stop.set(), stop=stop)
-    assert not first.ended
+    brake = Brake()
+    with start(network, sources, sinks, settings, brake) as running:
+        brake.pull(running)
+        assert not running.stop().ended
     states = [*(tmp_path / "kept" / "spark" / "state" / "0" / "0").glob("1_*")]
     assert states
     for state in states:

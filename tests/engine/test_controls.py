@@ -16,6 +16,7 @@ from aurora.engine.sources.files.line_files import LineFiles
 from aurora.engine.spark.lazy_pickle import LazyPickle
 from aurora.engine.spark.source import Admission, Stopwatch, TrainReader
 from aurora.engine.wagons import Job
+from tests.engine.brake import Brake
 
 SCHEMA = "g int, t int"
 ROWS = [{"g": i % 2, "t": i // 2} for i in range(60)]
@@ -150,8 +151,9 @@ def test_a_batch_that_is_run_again_obeys_its_own_controls(spark: SparkSession, t
     def keep(report: Any) -> None:
         notes[report.batch] = (checkpoint / "committed.json").read_text()
 
-    with start(sums(), sources, sinks, settings, keep) as running:
-        running.pause()
+    brake = Brake(watch=keep)
+    with start(sums(), sources, sinks, settings, brake) as running:
+        brake.pull(running)
         running.set_train_length(3)
         running.step(2)
         short = list(islice((report for report in running.batches() if report.controls.rows == 3), 2))

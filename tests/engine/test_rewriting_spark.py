@@ -14,6 +14,7 @@ from aurora.engine.plan.plan import plan_network
 from aurora.engine.plan.rewriting import find_chains
 from aurora.engine.spark_run import start_run
 from aurora.engine.statistics import BatchReport
+from tests.engine.brake import Brake
 from tests.engine.restless import ORDERS, Restless, network, write_rows
 
 
@@ -23,12 +24,13 @@ def go(
     seen: list[BatchReport] = []
     place = {"out": f"csv:{tmp_path}/{name}.csv"}
     sources = write_rows(tmp_path, 160)
-    with start_run(network(), sources, place, settings, seen.append, adviser=adviser) as run:
-        for report in run.batches():
-            if report.batch == until:
-                # So that no later batch is half begun when the run is stopped.
-                run.pause()
-                break
+    brake = None if until is None else Brake(until, seen.append)
+    with start_run(network(), sources, place, settings, brake or seen.append, adviser=adviser) as run:
+        if brake is None:
+            run.wait()
+        else:
+            # So that no later batch is half begun when the run is stopped.
+            brake.pull(run)
     return seen
 
 
