@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Memory, Settings, from_text, start
 from aurora.engine.spark import warm
+from tests.engine.brake import Brake
 
 PATIENCE = 60.0
 DOUBLED = """
@@ -50,7 +51,7 @@ def daemons() -> list[int]:
         for number in children(warm._started[0].pid)
         if Path(f"/proc/{number}/comm").read_text() == "worker\n"
         and os.getpgid(number) == number
-        and os.getpriority(os.PRIO_PROCESS, number) == 0
+        and os.getpriority(os.PRIO_PROCESS, number) == os.getpriority(os.PRIO_PROCESS, 0)
     ]
 
 
@@ -70,13 +71,15 @@ def test_a_run_that_is_stopped_while_it_waits_for_a_worker_takes_nobodys_away(
     sources = {"rows": Memory.of("N int", [{"N": n} for n in range(40)])}
     sinks = {"out": f"csv:{tmp_path}/out.csv"}
     settings = Settings(batch=10, home=str(tmp_path / "home"))
-    with start(from_text(DOUBLED), sources, sinks, settings) as running:
-        running.step(1)
-        wait_until(lambda: running.statistics().batches > 1)
+    brake = Brake()
+    with start(from_text(DOUBLED), sources, sinks, settings, brake) as running:
+        brake.pull(running)
         (daemon,) = daemons()
-        for worker in children(daemon):
+        workers = children(daemon)
+        for worker in workers:
             os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: not children(daemon))
+        # Java takes one for alive until the daemon has seen that it is dead.
+        wait_until(lambda: not any(os.path.exists(f"/proc/{worker}") for worker in workers))
         with standing_still(daemon):
             running.step(1)
             tracker = spark.sparkContext.statusTracker()

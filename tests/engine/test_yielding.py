@@ -33,7 +33,9 @@ def test_workers_of_a_query_yield(spark: SparkSession, yields: bool) -> None:
     with start_run(network, source, sinks, yields=yields) as run:
         assert run.wait().ended
     for sink in sinks.values():
-        assert set(sink.to_pandas()["n"]) == {YIELDING if yields else 0}
+        # As this process itself yields to others, they do; nobody yields more than 19.
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert set(sink.to_pandas()["n"]) == {min(own + YIELDING, 19) if yields else own}
 
 
 def test_what_is_set_for_a_query_is_set_for_no_other(spark: SparkSession) -> None:
