@@ -15,7 +15,7 @@ from aurora import Schema
 from aurora.engine import outages
 from aurora.engine.durable import read_json
 from aurora.engine.mqtt.address import SOURCE_OPTIONS, read_mqtt
-from aurora.engine.mqtt.client import Connection
+from aurora.engine.mqtt.client import Connection, Message
 from aurora.engine.mqtt.receiver import MqttReceiver
 from aurora.engine.mqtt.sink import MqttSink
 from aurora.engine.mqtt.source import MqttTopic
@@ -27,6 +27,7 @@ from aurora.engine.sources.source import Portion
 from aurora.engine.waits import waits
 from aurora.errors import AuroraError
 from tests.engine.mosquitto_broker import CANARY, VARIABLE, Mosquitto, mosquitto_in, until
+from tests.engine.still_clock import stop_the_clock
 
 SCHEMA = Schema.parse("id bigint NOT NULL, name string")
 
@@ -135,13 +136,26 @@ def test_what_was_not_kept_comes_again(
 def test_a_broker_that_is_away_and_one_that_has_forgotten(
     broker: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(waits, "quiet", 0.2)
+    clock = stop_the_clock(monkeypatch)
     source, receiver = opened(broker.address("restart"), tmp_path)
+    acknowledged: list[Message] = []
+    acknowledge = receiver._connection.acknowledge
+
+    def acknowledge_and_note(message: Message) -> None:
+        acknowledge(message)
+        acknowledged.append(message)
+
+    monkeypatch.setattr(receiver._connection, "acknowledge", acknowledge_and_note)
     receiver.connect()
     broker.send("restart", lines(1))
     kept(source, 1)
+    until(lambda: bool(acknowledged))
+    # When this has an answer, the broker has taken what came to it before; what it has not, it would send again.
+    broker.send("elsewhere", lines(1))
     broker.stop()
-    until(lambda: "does not answer" in caplog.text)
+    until(lambda: any("does not answer" in each.what for each in waits.lasting(0.0)))
+    clock.move(6)
+    assert "does not answer" in caplog.text
     broker.start()
     until(lambda: "answers again" in caplog.text)
     broker.send("restart", lines(2))

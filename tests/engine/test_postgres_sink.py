@@ -258,15 +258,16 @@ def test_another_database_than_the_checkpoint_tells_of(server: Server) -> None:
 def test_a_server_that_is_away_is_waited_for(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(waits, "quiet", 1.0)
+    clock = stop_the_clock(monkeypatch)
     sink = opened(server, "away?create=yes")
     note = sink.open(None)
     server.stop()
     found: list[Any] = []
     waiting = threading.Thread(target=lambda: found.append(deliver(sink, 0, named(1, 2), note)))
     waiting.start()
-    while "the run waits for it" not in caplog.text:
+    while not any("does not take rows" in each.what for each in waits.lasting(0.0)):
         waiting.join(0.01)
+    clock.move(6)
     assert not found
     server.start()
     waiting.join()

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from aurora import Schema, from_text
-from aurora.engine.outages import ServerWatch
+from aurora.engine.outages import ServerWatch, Unreachable
 from aurora.engine.postgres import client
+from aurora.engine.postgres.address import PostgresAddress
 from aurora.engine.postgres.bound import Bounds
 from aurora.engine.postgres.source import PostgresTable
 from aurora.engine.postgres.watch import watch_server
@@ -24,6 +25,7 @@ from aurora.errors import AuroraError
 from aurora.history.prepare import prepare_stored
 from aurora.history.stored import store_by_key
 from tests.engine.postgres_server import CANARY, Server, server_with_password
+from tests.engine.still_clock import stop_the_clock
 
 SCHEMA = Schema.parse("id bigint, name string")
 
@@ -316,14 +318,25 @@ def test_a_server_that_is_away(server: Server, tmp_path: Path, caplog: pytest.Lo
     assert source.advance(place, 10) == place
     found: list[Portion] = []
     reading = threading.Thread(target=lambda: found.append(pieces[0].read(SCHEMA)))
+    refused, connect = threading.Event(), client.connect
+
+    def connect_or_note(what: str, address: PostgresAddress) -> Any:
+        try:
+            return connect(what, address)
+        except Unreachable:
+            refused.set()
+            raise
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("aurora.engine.outages.EVERY", 0.01)
-        patch.setattr(waits, "quiet", 0.2)
+        patch.setattr(client, "connect", connect_or_note)
+        clock = stop_the_clock(patch)
         watch.connect()
+        while not any("does not answer" in each.what for each in waits.lasting(0.0)):
+            watch.join(0.01)
+        clock.move(6)
         reading.start()
-        while "does not answer" not in caplog.text:
-            reading.join(0.01)
-        assert not found
+        assert refused.wait(60) and not found
         server.start()
         while "answers again" not in caplog.text:
             reading.join(0.01)
