@@ -148,7 +148,7 @@ class Broker:
         from confluent_kafka.admin import NewTopic
 
         self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
-        until(lambda: topic in self.admin.list_topics(timeout=10).topics)
+        until(lambda: topic in self.admin.list_topics(timeout=60).topics)
         return topic
 
     def send(self, topic: str, values: Sequence[bytes | None], partition: int = 0, **more: Any) -> None:
@@ -169,9 +169,9 @@ class Broker:
 
         conf = {"bootstrap.servers": self.hosts, "group.id": "tests", "log_level": 0}
         reader = Consumer({**conf, "isolation.level": isolation})
-        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = self.admin.list_topics(topic, timeout=60).topics[topic].partitions
         asked = [TopicPartition(topic, number, -1) for number in partitions]
-        found = {each.partition: each.offset for each in reader.offsets_for_times(asked, timeout=10)}
+        found = {each.partition: each.offset for each in reader.offsets_for_times(asked, timeout=60)}
         reader.close()
         return found
 
@@ -198,7 +198,7 @@ class Broker:
         conf = {"bootstrap.servers": self.hosts, "group.id": "tests", "log_level": 0}
         reader = Consumer({**conf, "isolation.level": "read_committed", "enable.partition.eof": True})
         found = []
-        for partition in sorted(self.admin.list_topics(timeout=10).topics[topic].partitions):
+        for partition in sorted(self.admin.list_topics(timeout=60).topics[topic].partitions):
             reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
             while True:
                 message = reader.poll(30)

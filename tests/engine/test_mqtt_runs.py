@@ -58,12 +58,16 @@ def test_a_run_through_kills_of_broker_and_run(
         text = copy.read_text() if copy.exists() else ""
         return {json.loads(line)["id"] for line in text[: text.rfind("\n") + 1].splitlines()}
 
+    def rejected() -> list[str]:
+        path = tmp_path / "home" / "rejects.csv"
+        return path.read_text().splitlines()[1:] if path.exists() else []
+
     with broker.listening("sent/#") as sent:
         run = aurora(command, log)
         try:
             wait_for(run, lambda: committed(tmp_path / "home" / "checkpoint") == 0)
             broker.send("came/a", [*lines(0, 100), b"poison"])
-            wait_for(run, lambda: len(copied()) == 100)
+            wait_for(run, lambda: len(copied()) == 100 and len(rejected()) == 1)
             broker.stop()
             wait_for(run, lambda: b"does not answer" in log.read_bytes())
             broker.start()
@@ -85,8 +89,9 @@ def test_a_run_through_kills_of_broker_and_run(
     rows = [json.loads(line)["id"] for line in copy.read_text().splitlines()]
     # What was under way when a connection ended may come twice.
     assert set(rows) == set(range(2100)) and len(rows) <= 2100 + 2 * IN_FLIGHT
-    (bad,) = (tmp_path / "home" / "rejects.csv").read_text().splitlines()[1:]
-    assert bad.startswith("trips,came/a,101,") and bad.endswith("not a JSON object,poison")
+    bad = rejected()
+    assert bad[0].startswith("trips,came/a,101,") and len(bad) <= 2
+    assert all(each.endswith("not a JSON object,poison") for each in bad)
     files = [Path(place) / name for place, _, names in os.walk(tmp_path) for name in names]
     assert [path for path in files if path.is_file() and CANARY.encode() in path.read_bytes()] == []
 
