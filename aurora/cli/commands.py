@@ -51,8 +51,8 @@ NEXMARK = {
 }
 # What a path or a disk can be guilty of.
 PLACES = (
-    errno.EACCES, errno.EDQUOT, errno.EIO, errno.EISDIR, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM,
-    errno.EROFS,
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EISDIR, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR,
+    errno.EPERM, errno.EROFS,
 )  # fmt: skip
 AGAIN = "give the same command again"
 

@@ -10,6 +10,8 @@ import re
 import shutil
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ __all__ = [
     "cannot_write",
     "is_sealed",
     "make_folder",
+    "named_faults",
     "read_json",
     "read_whole",
     "remove_tree",
@@ -87,10 +90,21 @@ def remove_tree(folder: str | Path, patience: float = 30.0) -> None:
             time.sleep(PAUSE)
 
 
+@contextmanager
+def named_faults(path: str | Path) -> Iterator[None]:
+    """Give a fault that names no file this one: what a write to an open file raises names none."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.filename is None:
+            fault.filename = str(path)
+        raise
+
+
 def write_whole(path: Path, text: str) -> None:
     """Replace a note in one step; it is on the disk, has a seal, and nobody else may read it."""
     partial = path.with_name(f"{path.name}.partial")
-    with open(replace_own(partial), "wb") as file:
+    with named_faults(path), open(replace_own(partial), "wb") as file:
         file.write(_seal(text.encode(), b"\n"))
         file.flush()
         os.fsync(file.fileno())
@@ -101,7 +115,7 @@ def write_whole(path: Path, text: str) -> None:
 def replace_note(path: Path, text: str) -> None:
     """Replace a note in one step, and seal it; after a power cut the old one may be there, or none."""
     partial = path.with_name(f"{path.name}.partial")
-    with open(replace_own(partial), "wb") as file:
+    with named_faults(path), open(replace_own(partial), "wb") as file:
         file.write(_seal(text.encode(), b"\n"))
     partial.replace(path)
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 import pyarrow as pa
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import RESTORE, Damaged, sync_file, sync_folder
+from aurora.engine.durable import RESTORE, Damaged, named_faults, sync_file, sync_folder
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 from aurora.history.log import DATA, INDEX, PUBLISHED, Log, Published, log_file
@@ -107,7 +107,7 @@ class PointSink:
         self, batch: int, rows: pa.RecordBatch, arrived: Ints, note: Note, numbers: Ints | None = None
     ) -> Note:
         before = self._room(Published(**note))
-        with self._at_end(before) as file:
+        with named_faults(log_file(self.folder, before.file)), self._at_end(before) as file:
             segments = _write(file, rows, arrived, numbers, self.point)
         return self._noted(before, segments)
 
@@ -118,13 +118,13 @@ class PointSink:
         aside = Path(self.folder, STAGED)
         aside.mkdir(parents=True, exist_ok=True)
         path = aside / uuid.uuid4().hex
-        with path.open("wb") as file:
+        with named_faults(path), path.open("wb") as file:
             segments = _write(file, rows, arrived, numbers, self.point)
         return {"file": path.name, "segments": [vars(segment) for segment in segments]}
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
         known = self._room(Published(**note))
-        with self._at_end(known) as file:
+        with named_faults(log_file(self.folder, known.file)), self._at_end(known) as file:
             for part in parts:
                 with open(os.path.join(self.folder, STAGED, part["file"]), "rb") as lines:
                     shutil.copyfileobj(lines, file, 1 << 22)
@@ -163,7 +163,8 @@ class PointSink:
         """Writes the lines of the index; gives the note with the segments behind what was known."""
         moved = [segment.moved(known.rows, known.data) for segment in segments]
         lines = b"".join(segment.to_line() for segment in moved)
-        with open(log_file(self.folder, known.file, INDEX), "ab") as file:
+        path = log_file(self.folder, known.file, INDEX)
+        with named_faults(path), open(path, "ab") as file:
             file.write(lines)
         extents = (s.arrived if self.point.on is None else s.on for s in moved)
         values = [extent[1] for extent in extents if extent is not None]

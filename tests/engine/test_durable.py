@@ -1,14 +1,23 @@
-"""Folders are removed although somebody still writes into them."""
+"""Folders are removed although somebody still writes into them; a file that cannot be written is named."""
 
 import errno
+import re
+import resource
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from aurora import AuroraError
-from aurora.engine.durable import remove_tree
+from aurora.engine.durable import cannot_write, remove_tree, replace_note, write_whole
+from aurora.engine.sinks.parts import PartSink
+from aurora.history.point_sink import PointSink
+from tests.history.logs import make_point
 
 
 @pytest.fixture
@@ -47,3 +56,46 @@ def test_a_folder_that_cannot_be_removed_is_named(state: Path, monkeypatch: pyte
     ):
         remove_tree(state)
     remove_tree(state / "none")
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may have more than 20,000 bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def write_part(path: Path, kind: str) -> None:
+    rows = pa.RecordBatch.from_pydict({"a": pa.array(Random(1).sample(range(10**9), 20_000), pa.int32())})
+    PartSink(str(path.parents[1]), kind).stage(rows, np.zeros(rows.num_rows, np.int64))
+
+
+def write_log(path: Path) -> None:
+    rows = pa.RecordBatch.from_pydict({"a": pa.array(Random(1).sample(range(10**9), 20_000), pa.int32())})
+    sink = PointSink(str(path.parent), make_point())
+    sink.deliver(0, rows, np.zeros(rows.num_rows, np.int64), sink.open(None))
+
+
+@pytest.mark.usefixtures("small_files")
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("note", lambda path: write_whole(path, "x" * 30_000)),
+        ("note", lambda path: replace_note(path, "x" * 30_000)),
+        ("_staged/.*[.]csv", lambda path: write_part(path, "csv")),
+        ("_staged/.*[.]json", lambda path: write_part(path, "json")),
+        ("_staged/.*[.]parquet", lambda path: write_part(path, "parquet")),
+        (f"{0:020}.rows", write_log),
+    ],
+)
+def test_a_file_that_may_not_grow_is_named(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+    with pytest.raises(OSError, match="File too large") as fault:
+        write(tmp_path / name)
+    told = str(cannot_write("the checkpoint", fault.value))
+    assert re.fullmatch(
+        rf"cannot write {tmp_path}/{name}: [^\n]*File too large[^\n]*; fix the cause and give the same command again: "
+        "the run continues where it stopped",
+        told,
+    ), told

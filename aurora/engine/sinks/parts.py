@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from aurora.algebra.tuples.train import Ints
-from aurora.engine.durable import sync_file, sync_folder
+from aurora.engine.durable import named_faults, sync_file, sync_folder
 from aurora.engine.sinks.notation import PLAIN, Notation
 from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
@@ -83,13 +83,14 @@ class PartSink:
         folder = Path(self.place) / STAGED
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{uuid.uuid4().hex}.{self.kind}"
-        if self.kind == "parquet":
-            pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path, write_page_checksum=True)
-        elif self.kind == "csv":
-            path.write_bytes(self.notation.csv_header(rows.schema) + self.notation.to_csv(rows))
-        else:
-            path.write_bytes(self.notation.to_json(rows))
-        sync_file(path)
+        with named_faults(path):
+            if self.kind == "parquet":
+                pyarrow.parquet.write_table(pa.Table.from_batches([rows]), path, write_page_checksum=True)
+            elif self.kind == "csv":
+                path.write_bytes(self.notation.csv_header(rows.schema) + self.notation.to_csv(rows))
+            else:
+                path.write_bytes(self.notation.to_json(rows))
+            sync_file(path)
         return path.name
 
     def take(self, batch: int, parts: list[Note], note: Note) -> Note:
