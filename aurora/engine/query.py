@@ -3,14 +3,17 @@
 import io
 from contextlib import redirect_stdout
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from aurora.engine.plan.plan import Plan
 from aurora.engine.settings import cores_of
+from aurora.engine.spark.faults import tell_missing_package
 from aurora.engine.spark.session import LIGHT_JAVA, own_session, spark_session
 from aurora.engine.spark.source import Admission, TrainSource, pack_admission
 from aurora.engine.spark.stage import PassingStage, StageProcessor
 from aurora.engine.wagons import Job
+from aurora.errors import AuroraError
 
 __all__ = ["explain_plan", "train_query"]
 
@@ -19,7 +22,14 @@ def train_query(spark: SparkSession, job: Job, admission: Admission) -> DataFram
     """The whole network as one streaming DataFrame, in a session that is its own: settings of it are set here."""
     spark.dataSource.register(TrainSource)
     spark.conf.set("spark.sql.shuffle.partitions", str(job.buckets))
-    wagons = spark.readStream.format("aurora").option("admission", pack_admission(admission)).load()
+    try:
+        wagons = spark.readStream.format("aurora").option("admission", pack_admission(admission)).load()
+    except AnalysisException as fault:
+        # This is the first that workers do for a run.
+        missing = tell_missing_package(str(fault))
+        if missing is None:
+            raise
+        raise AuroraError(missing) from None
     for stage in job.plan.stages[1:]:
         if job.plan.forgets(stage):
             there = wagons.repartition(job.buckets, "bucket")

@@ -1,11 +1,17 @@
 """Why a query failed, in one line."""
 
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException
 
 from aurora.engine.fault_notes import note_fault, read_fault
+from aurora.engine.query import train_query
 from aurora.engine.spark.faults import tell_fault
 from aurora.errors import AuroraError
 
@@ -80,3 +86,45 @@ def test_a_fault_that_a_task_has_noted_is_found(tmp_path: Path) -> None:
     note_fault(folder, AuroraError("box checked: ValueError: no luck"))
     assert read_fault(folder, 0.0) == "box checked: ValueError: no luck"
     assert read_fault(folder, time.time() + 60) is None, "that of an earlier run"
+
+
+NO_AURORA = """[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent)
+  File "pyspark/sql/worker/create_data_source.py", line 57, in _main
+ModuleNotFoundError: No module named 'aurora'
+ SQLSTATE: 38000
+"""
+
+
+def test_workers_without_aurora_are_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(pythonExec="python3"))
+    told = (
+        "the Python workers of Spark cannot import aurora: they run python3, which has no module aurora; set "
+        f"PYSPARK_PYTHON={sys.executable} before the session starts, or install the same version of aurora there, on "
+        "each machine"
+    )
+    assert tell_fault(NO_AURORA) == told
+
+    class Reader:
+        def format(self, _: str) -> "Reader":
+            return self
+
+        def option(self, *_: str) -> "Reader":
+            return self
+
+        def load(self) -> None:
+            raise AnalysisException(NO_AURORA)
+
+    spark: Any = SimpleNamespace(
+        dataSource=SimpleNamespace(register=lambda _: None),
+        conf=SimpleNamespace(set=lambda *_: None),
+        readStream=Reader(),
+    )
+    job: Any = SimpleNamespace(buckets=1)
+    monkeypatch.setattr("aurora.engine.query.pack_admission", lambda _: "")
+    with pytest.raises(AuroraError) as fault:
+        train_query(spark, job, SimpleNamespace())  # type: ignore[arg-type]
+    assert str(fault.value) == told
+
+
+def test_a_module_of_the_users_that_is_missing_is_not_taken_for_aurora() -> None:
+    assert tell_fault("ModuleNotFoundError: No module named 'auroras'").startswith("the run failed: Module")

@@ -119,6 +119,9 @@ def test_the_users_session_is_left_alone() -> None:
     )
     # There is no log of this package's to look into.
     assert broken.startswith("sink sums: ValueError: no more") and log is None
+    # What the process that Spark asks for the schema of the state prints, but for its first line.
+    assert "Python worker received parameters" not in done.stderr
+    assert "of UDF" not in done.stderr
     for leaving in done.stderr.split("LEAVING\n")[1:]:
         told = [line for line in leaving.partition("LEFT\n")[0].splitlines() if TRACE.search(line)]
         assert told == [], leaving[:4000]

@@ -1,14 +1,17 @@
 """Why a query failed, in one line that its user can do something about."""
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
+
 from aurora.engine.spark.session import java_ended, keep_log
 from aurora.errors import AuroraError
 
-__all__ = ["NO_JAVA", "SILENT", "java_fault", "tell_fault"]
+__all__ = ["NO_JAVA", "SILENT", "java_fault", "tell_fault", "tell_missing_package"]
 
 LENGTH = 500
 # How long a Java that does not answer any more may take to be gone, in seconds.
@@ -41,6 +44,8 @@ DAMAGED = re.compile(
 BARRED = re.compile(
     r"No space left|Too many open files|Permission denied|Input/output error|OutOfMemory|Interrupt"
 )
+# What a worker says whose Python lacks this package, or has another version of it.
+MISSING = re.compile(r"No module named '(aurora(?:\.[\w.]+)?)'")
 SILENT = (
     "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short"
 )
@@ -56,6 +61,9 @@ def tell_fault(fault: Any, find_damaged: Callable[[], Path | None] = lambda: Non
     own = re.findall(r"AuroraError: (.+)", text)
     if own:
         return str(own[-1]).strip()
+    missing = tell_missing_package(text)
+    if missing is not None:
+        return missing
     cause = _cause(fault, text)[:LENGTH]
     if DAMAGED.search(text) and not BARRED.search(text):
         file = find_damaged()
@@ -65,6 +73,20 @@ def tell_fault(fault: Any, find_damaged: Callable[[], Path | None] = lambda: Non
             f"--fresh{_more()}"
         )
     return f"the run failed: {cause}{_more()}"
+
+
+def tell_missing_package(text: str) -> str | None:
+    """Return what to do if Spark says that its Python workers lack this package, as in a session of the user's."""
+    found = MISSING.search(text)
+    if found is None:
+        return None
+    context = SparkContext._active_spark_context
+    python = getattr(context, "pythonExec", None) or "another Python"
+    return (
+        f"the Python workers of Spark cannot import aurora: they run {python}, which has no module {found[1]}; set "
+        f"PYSPARK_PYTHON={sys.executable} before the session starts, or install the same version of aurora there, on "
+        "each machine"
+    )
 
 
 def java_fault(error: Exception) -> AuroraError:

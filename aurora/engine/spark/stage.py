@@ -1,5 +1,6 @@
 """A stage behind the source, as Spark calls it: once for each bucket and batch."""
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["PassingStage", "StageProcessor"]
 
 
+# The program of the process that Spark asks for the state's schema, before the first batch of a query.
+ASKED = "pyspark.sql.streaming.transform_with_state_driver_worker"
+
+
 class StageProcessor(StatefulProcessor):
     """State is a map from names to Arrow bytes: Spark stores and restores it, and only what changed is written."""
 
     def __init__(self, job: "LazyPickle[Job]", number: int) -> None:
         self._job = job
         self._number = number
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+        main = sys.modules["__main__"]
+        if getattr(getattr(main, "__spec__", None), "name", None) == ASKED:
+            # It prints what it does, on the screen of a session of the user's.
+            main.__dict__["print"] = lambda *_: None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._values = handle.getMapState("values", "name string", "value binary")
