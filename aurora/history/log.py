@@ -8,7 +8,7 @@ import json
 import logging
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ __all__ = ["PUBLISHED", "REMEDY", "Log", "Published", "log_file"]
 
 DATA, INDEX = ".rows", ".index"
 PUBLISHED = "published"
+LOST = "restore it from a backup, or start over with --fresh"
 REMEDY = "start the network again, which writes it anew; what the point keeps is not lost"
 
 
@@ -99,19 +100,37 @@ class Log:
         for first in files[max(bisect_right(files, start) - 1, 0) :]:
             if first >= stop:
                 break
-            for segment in self.file_segments(first, published):
+            for segment in self._whole_file(first, files, published):
                 if segment.row < stop and segment.row + segment.rows > start:
                     found.append((log_file(self.folder, first), segment))
         return found
 
     def segments_back(self, start: int, published: Published) -> Iterator[tuple[str, Segment]]:
         """Those that hold rows from `start` on, the last one first."""
-        for first in reversed(self.files()):
-            if first <= published.file:
-                for segment in reversed(self.file_segments(first, published)):
-                    if segment.row + segment.rows <= start:
-                        return
-                    yield log_file(self.folder, first), segment
+        files = [first for first in self.files() if first <= published.file]
+        for first in reversed(files):
+            for segment in reversed(self._whole_file(first, files, published)):
+                if segment.row + segment.rows <= start:
+                    return
+                yield log_file(self.folder, first), segment
+
+    def _whole_file(self, first: int, files: Sequence[int], published: Published) -> list[Segment]:
+        """All segments of one file that count; raise a fault if rows are missing between it and the next file."""
+        found = self.file_segments(first, published)
+        after = next((other for other in files if other > first), published.rows)
+        row = first
+        for segment in found:
+            if segment.row != row:
+                break
+            row += segment.rows
+        # What is too old may have been removed since the files were listed.
+        if row != after and self.first() <= first:
+            lost = row if os.path.exists(log_file(self.folder, row)) else first
+            raise Damaged(
+                f"{log_file(self.folder, lost, INDEX)} is damaged or missing, so the rows {row:,} to {after - 1:,} "
+                f"cannot be found; {LOST}"
+            )
+        return found
 
     def file_segments(self, first: int, published: Published) -> list[Segment]:
         """All segments of one file that count."""
@@ -166,6 +185,5 @@ def _read_lines(path: str, lines: list[bytes], before: int) -> Iterator[Segment]
         except (ValueError, TypeError, KeyError):
             raise Damaged(
                 f"{path} is damaged in line {number}, so the rows of {os.path.basename(path).replace(INDEX, DATA)} "
-                "cannot be found; restore it from a backup, or start over with --fresh; the other files of that folder "
-                "can be read"
+                f"cannot be found; {LOST}; the other files of that folder can be read"
             ) from None

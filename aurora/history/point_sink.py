@@ -16,7 +16,7 @@ from aurora.engine.sinks.sink import Note
 from aurora.errors import AuroraError
 from aurora.history.log import DATA, INDEX, PUBLISHED, Log, Published, log_file
 from aurora.history.segments import Segment, encode_segments
-from aurora.network.points import Point
+from aurora.network.points import Keep, Point
 
 __all__ = ["PointSink"]
 
@@ -60,10 +60,14 @@ class PointSink:
                 "use the old one again, or start over with --fresh"
             )
         shutil.rmtree(os.path.join(self.folder, STAGED), ignore_errors=True)
+        oldest = Log(self.folder).first()
         for name in os.listdir(self.folder):
             stem, kind = os.path.splitext(name)
             alone = kind == DATA and not os.path.exists(os.path.join(self.folder, stem + INDEX))
             if kind in (DATA, INDEX) and (int(stem) > known.file or (alone and int(stem) < known.file)):
+                if int(stem) < known.file and (self.point.keep == Keep() or int(stem) > oldest):
+                    # Whoever removes old rows begins with the oldest.
+                    raise Damaged(f"{os.path.join(self.folder, stem)}{INDEX} is missing; {RESTORE}")
                 os.unlink(os.path.join(self.folder, name))
         self._cut(known)
         # Whoever has worked through a stream that has ended need not begin again.

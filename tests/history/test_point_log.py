@@ -72,7 +72,7 @@ def test_a_run_that_goes_on_takes_back_what_was_not_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(point_sink, "FILE", 1)
-    sink = PointSink(str(tmp_path), make_point())
+    sink = PointSink(str(tmp_path), make_point(Keep(rows=1)))
     note = write(sink, [count(0, 3), count(3, 3)])
     sink.deliver(2, *to_batch(count(6, 3)), note)
     sink.stage(*to_batch(count(6, 3)))
@@ -255,3 +255,27 @@ def test_a_full_disk_loses_nothing_and_is_told_in_one_line(
     with bind(folder, source, PointSink) as bound:
         commit_all(bound, bound.commits())
     assert sids(folder / "far") == FAR
+
+
+@pytest.mark.parametrize("lost", [0, 3, 6])
+@pytest.mark.parametrize("cut", [False, True])
+def test_rows_whose_index_is_gone_are_missed(
+    lost: int, cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody takes the rest for all that was kept, and nothing is removed: the index may be in a backup."""
+    monkeypatch.setattr(point_sink, "FILE", 1)
+    sink = PointSink(str(tmp_path), make_point())
+    note = write(sink, [count(0, 3), count(3, 3), count(6, 3)])
+    path = Path(log_file(str(tmp_path), lost, ".index"))
+    path.write_bytes(b"") if cut else path.unlink()
+    told = rf"{path.name} is damaged or missing, so the rows {lost} to {lost + 2} cannot be found; restore it"
+    log = Log(str(tmp_path))
+    if cut or lost:
+        with pytest.raises(AuroraError, match=told):
+            log.segments(0, 99, log.published())
+        with pytest.raises(AuroraError, match=told):
+            list(log.segments_back(0, log.published()))
+    if not cut or lost == 6:
+        with pytest.raises(AuroraError, match=rf"{path.name} (is missing|has 0 bytes)"):
+            sink.open(note)
+    assert Path(log_file(str(tmp_path), lost)).exists()
