@@ -182,6 +182,7 @@ class Checkpoint:
 
     def _check_owner(self, owner: Mapping[str, Any]) -> None:
         if not (self.folder / OWNER).exists():
+            self._check_begun(OWNER)
             return
         found = read_json(self.folder / OWNER)
         if isinstance(found, dict):
@@ -206,6 +207,12 @@ class Checkpoint:
                         f"give the same {what} again, or start over with --fresh"
                     )
 
+    def _check_begun(self, lost: str) -> None:
+        """Raise a fault if a run that is to go on has lost a note: another one would not say what it began with."""
+        noted = Totals.load(self.note)
+        if noted is not None and not noted.end:
+            raise Damaged(f"{self.folder / lost} is missing, and the run has begun with it; {RESTORE}")
+
     def _check_parameters(self, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         """Raise a fault that names the first parameter with another value than the run began with."""
         for name in [*was, *now]:
@@ -220,6 +227,7 @@ class Checkpoint:
         """State lies in buckets: a run that goes on keeps the number that it began with, a new one has this number."""
         note = self.folder / "buckets"
         if not note.exists():
+            self._check_begun(note.name)
             with _told(note):
                 write_whole(note, str(number))
         found = read_whole(note)

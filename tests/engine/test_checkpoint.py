@@ -19,6 +19,7 @@ from aurora.engine.durable import read_json
 from aurora.engine.sinks.sink import Note
 from aurora.engine.spark.leftovers import settle_spark
 from aurora.engine.spark.sums import SparkSums, seal_offset
+from aurora.engine.totals import Totals
 from tests.engine.without_spark import BASE, ZONED, base, commit_all, files, run_here
 
 ROWS = "Sid,Time,Pos\n1,1,34\n2,1,24\n3,2,35\n"
@@ -638,3 +639,21 @@ def test_a_damaged_note_of_where_spark_is_does_not_keep_a_run_from_starting_over
         checkpoint.spark.exists()
     checkpoint.open(fresh=True)
     assert checkpoint.spark.name.startswith("spark-")
+
+
+@pytest.mark.parametrize("name", ["network", "buckets"])
+def test_a_note_that_is_missing_is_not_made_anew_for_a_run_that_goes_on(desk: Path, name: str) -> None:
+    """Another network, or another number of buckets, would go on with state that is not its own."""
+    kept = Settings(checkpoint=f"{desk}/kept", partitions=1)
+    with Bound.of(base(), {"r": "csv:r.csv"}, {"far": "csv:far.csv"}, kept) as bound:
+        commit_all(bound, bound.commits())
+        checkpoint = bound.checkpoint
+    noted = Totals.load(checkpoint.note)
+    assert noted is not None
+    noted.end = False
+    noted.store(checkpoint.note)
+    (checkpoint.folder / name).unlink()
+    told = rf"^{checkpoint.folder / name} is missing, and the run has begun with it; restore it from a backup, or start"
+    with pytest.raises(AuroraError, match=told):
+        checkpoint.claim({}) if name == "network" else checkpoint.buckets(2)
+    assert not (checkpoint.folder / name).exists()
