@@ -34,6 +34,7 @@ LONGEST = (
     "tests/engine/test_postgres_runs.py",
     "tests/cli/test_interrupts.py",
     "tests/engine/test_rewriting_killed.py",
+    "tests/engine/test_inputs_in_order_spark.py",
     "tests/algebra/test_networks.py",
     "tests/algebra/test_window_functions.py",
     "tests/test_sources_docs.py",
