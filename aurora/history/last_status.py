@@ -21,7 +21,13 @@ LONG_AGO = 1e9
 
 def find_status(home: Home) -> dict[str, Any]:
     """What a network that runs answers, or what one that does not has left behind."""
-    return dict(ask(home, "status")) if is_running(home) else last_status(home)
+    try:
+        return dict(ask(home, "status"))
+    except AuroraError:
+        # It may have ended while it was asked.
+        if is_running(home):
+            raise
+        return last_status(home)
 
 
 def last_status(home: Home) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from aurora.history import control
 from aurora.history.answers import answers
 from aurora.history.control import ControlServer, Limits, ask, is_running
 from aurora.history.home import Home
+from aurora.history.last_status import find_status
 from aurora.history.requests import REQUESTS, check_request
 from tests.engine.strangers import NUMBER, as_a_stranger, open_folder, start_a_stranger
 from tests.history.attached import wait_until
@@ -339,3 +340,25 @@ def test_a_network_that_ends_before_it_has_answered(tmp_path: Path, part: bytes)
         with pytest.raises(AuroraError, match="ended before it answered"):
             ask(home, "status")
         own.join(30)
+
+
+def test_the_status_of_a_network_that_ends_while_it_is_asked_is_its_last_one(tmp_path: Path) -> None:
+    home = Home.of(tmp_path)
+    home.checkpoint.mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(home.socket))
+        listening.listen()
+
+        def hang_up() -> None:
+            while True:
+                with listening.accept()[0] as connection:
+                    if connection.makefile().readline():
+                        listening.close()
+                        home.write_status({"batch": 7, "points": {"p": {}}})
+                        return
+
+        own = threading.Thread(target=hang_up)
+        own.start()
+        found = find_status(home)
+        own.join(30)
+    assert (found["state"], found["batch"]) == ("stopped", 7)
