@@ -30,11 +30,12 @@ def test_a_network_that_is_too_slow(
     settings = Settings(home=str(home.folder))
     with caplog.at_level(logging.WARNING, "aurora"):
         with start(lossless(), sources, {"far": lambda batch: None}, settings) as running:
-            wait_until(lambda: bool(running.troubles))
+            # On a busy machine the input falls behind as well, and maybe before.
+            wait_until(lambda: any(text.startswith("output far") for text in running.troubles))
             status = running.status()
         (told,) = {text for text in caplog.messages if text.startswith("output far")}
     assert told.startswith("output far is outside its good zone: p99 ") and told.endswith(" > 0.001 s")
-    assert status["troubles"][0].startswith("output far is outside its good zone")
+    assert any(text.startswith("output far is outside its good zone") for text in status["troubles"])
     assert status["boxes"]["over"]["ports"] == pytest.approx({"1": 0.2, "rest": 0.8}, abs=0.1)
     assert status["inputs"]["r"]["waiting"] is not None and status["arcs"]["over.1"]["rate"] > 0
     found = read_figures(home)
