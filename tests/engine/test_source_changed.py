@@ -45,3 +45,25 @@ def test_a_file_in_the_middle_of_a_batch(write, kind, now, tmp_path: Path) -> No
     write(tmp_path, 1, now)
     with pytest.raises(AuroraError, match=r"f1\.\w+ was replaced, changed or removed"):
         opened().pieces(start, end, 2)
+
+
+@pytest.mark.parametrize(("ended", "rows"), [("\n", [3, 4]), ("", None)])
+def test_a_stored_file_that_grows_in_its_last_line(
+    ended: str, rows: list[int] | None, tmp_path: Path
+) -> None:
+    """What comes behind half a line that was read as a whole one is no line of its own."""
+    path, schema = tmp_path / "a.csv", Schema.parse("a int")
+    path.write_text(f"a\n1\n12{ended}")
+    source = LineFiles(str(path), "csv", schema)
+    place = source.advance(source.begin(), 10)
+    assert place["row"] == 2
+    with open(path, "a") as file:
+        file.write("3\n4\n")
+    source = LineFiles(str(path), "csv", schema)
+    if rows is None:
+        told = r"^line 3 of a.csv was not ended when it was read, and the file has grown since: run it again with --fr"
+        with pytest.raises(AuroraError, match=told):
+            source.advance(place, 10)
+    else:
+        portions = [piece.read(schema) for piece in source.pieces(place, source.advance(place, 10), 1)]
+        assert [row["a"] for portion in portions for row in portion.rows.to_pylist()] == rows

@@ -54,6 +54,11 @@ def _find_lost(end: Cursor) -> list[str]:
     return list(passed[0][2:])
 
 
+def _ends_line(text: FileText, byte: int) -> bool:
+    """Whether a line ends just before a byte."""
+    return text.read(byte - 1, byte) in (b"\n", b"\r")
+
+
 def _inode_of(path: str) -> int | None:
     """The number by which a file is told from another of its name; nothing if it is not there."""
     try:
@@ -278,6 +283,16 @@ class LineFiles:
                 self._see(size)
             if known and len(dates) == cursor["file"] - begun:
                 dates.append(find_date(path, (dates or known)[-1], self.clock()))
+            if (
+                final
+                and cursor["line"]
+                and size > cursor["byte"] > 0
+                and not _ends_line(text, cursor["byte"])
+            ):
+                raise AuroraError(
+                    f"line {cursor['line']} of {text.label} was not ended when it was read, and the file has grown "
+                    "since: run it again with --fresh when it is complete, or follow it with --follow"
+                )
             readable = self._skip_header(cursor, path, final, size)
             found = NOTHING
             if readable:
