@@ -116,7 +116,8 @@ class Explode:
         names = [name for name in self.outputs["1"].names if name in columns]
         made = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
         keys = np.concatenate([train.keys.take(owner, axis=1), place[None]])
-        return {"1": Train(made, train.arrived[owner], keys)}
+        # The first elements of all rows of one moment stand before the second ones.
+        return {"1": Train(made, train.arrived[owner], keys).arrange()}
 
 
 def _check_elements(array: Expression, names: tuple[str, ...], where: str) -> None:

@@ -96,7 +96,9 @@ class Map:
             # The hidden field is in milliseconds.
             rows = rows.append_column(ARRIVED, pa.array(train.arrived * 1000).cast(TIMESTAMP))
         columns = [expression.evaluate(rows) for _, expression in self.fields]
-        return {"1": train.with_rows(pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow()))}
+        made = pa.RecordBatch.from_arrays(columns, schema=self.outputs["1"].arrow())
+        # Rows of one moment stand in the order of their fields, and these are others now.
+        return {"1": train.with_rows(made).arrange()}
 
 
 def write_out(fields: dict[str, str], schema: Schema, where: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aurora import Network
@@ -174,6 +174,51 @@ def test_cuts_buckets_fusing_and_restarts_do_not_matter(
     for cut in choose_cuts(rows)[:-1]:
         found = found_by(network, rows, cut, buckets, fuse, restart)
         assert same_bits(found, whole), f"cut {cut}, {list(network.boxes.values())}"
+
+
+BETWEEN = {
+    "nothing": lambda stream: stream,
+    "map": lambda stream: stream.map({"g": "g", "T": "T", "v": "-v"}, name="between"),
+    "explode": lambda stream: stream.explode("array(1, -1)", "e", name="apart").map(
+        {"g": "g", "T": "T", "v": "v * e"}, name="between"
+    ),
+    "filter": lambda stream: stream.map({"g": "g", "T": "T", "v": "5 - v"}, name="turned").filter(
+        "v <> 3", name="between"
+    ),
+    "user": lambda stream: USERS["stateless, kept"].add(stream.network, "between", [stream]),
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("reader", ["user", "running"])
+@FEW
+@example([(0, {"g": 1.0, "h": t % 4, "T": t // 4, "v": 7 - t % 4}) for t in range(24)], 2)
+@given(
+    arrivals(
+        nearly_rising(st.integers(0, 3), least=4), g=float_groups, h=st.integers(0, 3), v=st.integers(0, 6)
+    ),
+    st.integers(2, 4),
+)
+def test_rows_of_one_moment_have_one_order_whatever_is_fused(
+    between: str, reader: str, rows: list[Arrival], buckets: int
+) -> None:
+    """A clock closes several windows of one g at once, and what reads them has g as its key."""
+    network = Network("moments")
+    order = {"on": "T", "group_by": ["g", "h"], "clock": "stream"}
+    stream = network.input("in0", "g double, h int, T int, v bigint")
+    sums = stream.aggregate({"v": "sum(v)"}, order=order, size=4, align=True, name="sums")
+    read = BETWEEN[between](sums.map(SAME, name="same"))
+    if reader == "user":
+        found = USERS["keyed"].add(network, "read", [read])
+    else:
+        found = read.aggregate(
+            {"v": "last(v)"}, order={"on": "#", "group_by": ["g"]}, size="all", name="read"
+        )
+    network.output("found", found)
+    whole = run_network(network, rows, len(rows) + 1).rows("found")
+    for cut in choose_cuts(rows):
+        for fuse in (True, False):
+            assert same_bits(run_network(network, rows, cut, buckets, fuse).rows("found"), whole)
 
 
 def test_a_stream_joined_with_itself() -> None:
