@@ -83,6 +83,21 @@ outputs:
 """
 
 
+def test_inputs_in_the_order_of_a_field_are_shown_in_that_order(desk: Path) -> None:
+    (desk / "n.yaml").write_text(
+        "network: n\ninputs:\n  a: {schema: 't int', order: t}\n  b: {schema: 't int', order: t}\n"
+        "boxes:\n  all: {union: [a, b]}\noutputs:\n  o: {from: all}\n"
+    )
+    (desk / "a.csv").write_text("t\n1\n2\n9\n")
+    (desk / "b.csv").write_text("t\n3\n4\n5\n10\n")
+    words = ["show", "n.yaml", "--source", "a=csv:a.csv", "--source", "b=csv:b.csv", "--format", "csv"]
+    assert called(*words).stdout.split() == ["t", "1", "2", "3", "4", "5", "9", "10"]
+    assert called(*words, "b").stdout.split() == ["t", "3", "4", "5", "10"]
+    (desk / "b.csv").write_text("t\n3\n5\n4\n")
+    with pytest.raises(AuroraError, match=r"^input b is not in the order of t: line 4 of b.csv has 4 after 5"):
+        called(*words)
+
+
 def test_what_a_stream_lacks_is_told_once(desk: Path) -> None:
     (desk / "n.yaml").write_text(NET)
     (desk / "bad.csv").write_text("k,v\na,5\nb,one\nc,2\nd,3,4\n")

@@ -11,7 +11,8 @@ from aurora.engine.local import LocalRun
 from aurora.engine.plan.plan import plan_network
 from aurora.engine.postgres.hosts import check_hosts, hosts_named, tell_connection
 from aurora.engine.sources.address import check_source, open_source, read_table
-from aurora.engine.sources.source import Cursor, Piece, Reject, Source
+from aurora.engine.sources.in_order.inputs import put_in_order
+from aurora.engine.sources.source import Cursor, Piece, Reject, Source, why_uncut
 from aurora.errors import AuroraError, did_you_mean
 from aurora.network.network import Network
 
@@ -39,6 +40,9 @@ class First:
 
     def finished(self, cursor: Cursor) -> bool:
         return bool(cursor["row"] >= self.rows or self.source.finished(cursor))
+
+    def uncut(self, cursor: Cursor) -> str:
+        return why_uncut(self.source, cursor)
 
     def pieces(self, start: Cursor, end: Cursor, number: int) -> list[Piece]:
         return self.source.pieces(start, end, number)
@@ -77,7 +81,7 @@ def first_rows(
     with tempfile.TemporaryDirectory(prefix="aurora-show-") as folder:
         opened, tables = _open(network, [name for name, _ in plan.inputs], sources, sample, Path(folder))
         run = LocalRun(plan.with_tables(tables))
-        run.read(opened)
+        run.read(put_in_order(network, {name: opened[name] for name, _ in plan.inputs}))
     empty = pa.RecordBatch.from_pylist([], shown.schema.arrow())
     rows = pa.concat_batches([empty, *(train.rows.cast(empty.schema) for train in run.outputs[output])])
     left_out = {box: dict(counts.discarded) for box, counts in run.counts.items() if counts.discarded}
