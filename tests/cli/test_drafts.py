@@ -94,7 +94,9 @@ def test_inputs_in_the_order_of_a_field_are_shown_in_that_order(desk: Path) -> N
     assert called(*words).stdout.split() == ["t", "1", "2", "3", "4", "5", "9", "10"]
     assert called(*words, "b").stdout.split() == ["t", "3", "4", "5", "10"]
     (desk / "b.csv").write_text("t\n3\n5\n4\n")
-    with pytest.raises(AuroraError, match=r"^input b is not in the order of t: line 4 of b.csv has 4 after 5"):
+    with pytest.raises(
+        AuroraError, match=r"^input b is not in the order of t: line 4 of b.csv has 4 after 5"
+    ):
         called(*words)
 
 
