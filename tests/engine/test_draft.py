@@ -336,6 +336,13 @@ def test_the_line_of_excel_tells_the_delimiter(tmp_path: Path) -> None:
     assert sum(row["n"] for row in counted(sample, draft)) == ROWS
 
 
+def test_given_options_stay_in_the_address_of_a_draft(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("at,n\n2026-11-16 06:00:00,1\n2026-11-16 06:01:00,2\n")
+    given = f"csv:{path}?header=yes&unreadable=null&max_unpacked=5GB"
+    assert look_at(given).address == f"csv:{path}?unreadable=null&max_unpacked=5GB"
+
+
 def test_what_cannot_be_drafted(tmp_path: Path) -> None:
     for name, data, told in [
         ("a.csv", b"", "a.csv has no rows"),

@@ -37,6 +37,7 @@ from aurora.network.stored import read_stored_schema
 __all__ = ["Sample", "guess_address", "look_at", "read_first"]
 
 BYTES, ROWS = 4 << 20, 10_000
+STYLE = ("delimiter", "decimal", "header", "null", "encoding")
 KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 KINDS |= {".parquet": "parquet", ".pq": "parquet"}
 
@@ -89,7 +90,7 @@ def look_at(given: str, rows: int = ROWS, purpose: str = DRAFT) -> Sample:
                 columns = read_groups(data, text.style.pattern)
             else:
                 style, columns = read_style(data, os.path.basename(first), text.style, purpose)
-                address = _with_style(text.place, style)
+                address = _with_style(address, text.place, style)
             texts = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
             schema = _with_money(Schema.of({name: type_of_texts(own) for name, own in texts.items()}), texts)
             found = {name: find_pattern(own) for name, own in texts.items() if schema[name] == STRING}
@@ -196,11 +197,15 @@ def _beginning(path: str) -> bytes:
     return data[: data.rfind(b"\n") + 1] or data
 
 
-def _with_style(place: str, style: Style) -> str:
+def _with_style(address: str, place: str, style: Style) -> str:
+    """Return an address with the options that a style needs, and those given that have nothing to do with it."""
+    given = address.removeprefix(f"csv:{place}").partition("?")[2]
+    kept = [option for option in given.split("&") if option and option.partition("=")[0] not in STYLE]
     delimiter = "tab" if style.delimiter == "\t" else style.delimiter
     options = [] if style.delimiter == "," else [f"delimiter={delimiter}"]
     options += [] if style.header is None else [f"header={'yes' if style.header else 'no'}"]
     options += [] if style.decimal == "." else [f"decimal={style.decimal}"]
     options += [f"null={','.join(style.nulls)}"] if style.nulls else []
     options += [] if style.encoding == UTF_8 else [f"encoding={style.encoding}"]
+    options += kept
     return f"csv:{place}" + ("?" + "&".join(options) if options else "")
