@@ -35,6 +35,26 @@ def test_a_file_that_grows_beyond_measure_is_not_unpacked(tmp_path: Path) -> Non
     assert os.path.getsize(unpack(str(path), str(folder), most=8_000_000)) == 8_000_000
 
 
+@pytest.mark.parametrize("damaged", ["bomb.csv", "bomb.csv.sum"])
+def test_a_copy_that_is_damaged_is_made_again(
+    tmp_path: Path, damaged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"1,x\n" * 1000))
+    copy = Path(unpack(str(path), str(tmp_path / "copies")))
+    (found,) = (file for file in copy.parent.iterdir() if file.name.endswith(damaged))
+    data = bytearray(found.read_bytes())
+    data[5] ^= 1
+    found.write_bytes(data)
+    # As a restart finds it.
+    unpacking._checked.clear()
+    assert Path(unpack(str(path), str(tmp_path / "copies"))).read_bytes() == b"1,x\n" * 1000
+    assert caplog.messages == [f"{copy} was damaged and is made again from {path}"]
+    unpacking._checked.clear()
+    unpack(str(path), str(tmp_path / "copies"))
+    assert len(caplog.messages) == 1
+
+
 def test_the_limit_goes_by_the_size_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"1,x\n" * 2_000_000))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aurora.algebra.tuples.schema import Schema
 from aurora.engine.durable import Damaged, cannot_write, make_folder, read_whole, write_whole
-from aurora.engine.sources.files.unpack import is_packed, unpack, unpacked_path
+from aurora.engine.sources.files.unpack import is_packed, remove_copy, unpack, unpacked_path
 from aurora.engine.sources.text.encodings import is_wide
 from aurora.engine.sources.text.lines import Form, Head, Style, read_head
 from aurora.engine.sources.text.text import FileText
@@ -95,7 +95,7 @@ class TextFiles:
         """A copy of a file that is done with goes."""
         self._heads.pop(path, None)
         if self.is_copied(path) and self.unpacked is not None:
-            Path(unpacked_path(path, self.unpacked)).unlink(missing_ok=True)
+            remove_copy(path, self.unpacked)
             self._size_note(path).unlink(missing_ok=True)
 
     def forget_heads(self) -> None:
