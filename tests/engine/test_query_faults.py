@@ -35,6 +35,11 @@ Caused by: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZ
 Caused by: java.io.IOException: %s
 \tat java.base/java.io.FileInputStream.open0(Native Method)
 """
+TOO_LARGE = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure: Task 1 failed 1 times:
+java.io.IOException: File too large
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\tat org.apache.spark.storage.TimeTrackingOutputStream.write(TimeTrackingOutputStream.java:59)
+"""
 CRASHED = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure: Task 0 failed
 1 times: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting ...
 Caused by: java.io.EOFException
@@ -60,7 +65,15 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
             "the state in the checkpoint cannot be read (IOException: Stream is corrupted); restore the checkpoint, "
             "or start over with --fresh",
         ),
-        (LOST % "No space left on device", "the run failed: IOException: No space left on device"),
+        (
+            LOST % "No space left on device",
+            "Spark cannot write a file of the checkpoint: No space left on device; fix the cause and give the same "
+            "command again: the run continues where it stopped",
+        ),
+        (
+            TOO_LARGE,
+            "Spark cannot write a file of /large/spark: File too large; fix the cause and give the same",
+        ),
         (
             CRASHED,
             "a Python worker of Spark ended without a message: it crashed, or was killed because memory was short",
@@ -75,7 +88,8 @@ SILENT = "[STREAM_FAILED] Query [id = 7e1f] terminated with exception:  SQLSTATE
         (ValueError(), "the run failed: ValueError"),
     ],
 )
-def test_the_innermost_cause_is_told(fault: object, told: str) -> None:
+def test_the_innermost_cause_is_told(fault: object, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/large/spark")
     line = tell_fault(fault)
     assert told in line and "\n" not in line
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from aurora.engine.spark.session import java_ended, keep_log
+from aurora.engine.durable import AGAIN
+from aurora.engine.spark.session import java_ended, keep_log, temporary_folder
 from aurora.errors import AuroraError
 
 __all__ = ["NO_JAVA", "SILENT", "java_fault", "tell_fault", "tell_missing_package"]
@@ -44,6 +45,10 @@ DAMAGED = re.compile(
 BARRED = re.compile(
     r"No space left|Too many open files|Permission denied|Input/output error|OutOfMemory|Interrupt"
 )
+# What Java says, without a file, where there is no room or a limit is hit; and where it writes what goes from task to
+# task, which lies in a temporary folder.
+FULL = re.compile(r"(?:java\.io\.)?IOException: (File too large|No space left on device|Disk quota exceeded)")
+SHUFFLED = re.compile(r"org\.apache\.spark\.(?:storage|shuffle)\.")
 # What a worker says whose Python lacks this package, or has another version of it.
 MISSING = re.compile(r"No module named '(aurora(?:\.[\w.]+)?)'")
 SILENT = (
@@ -65,6 +70,13 @@ def tell_fault(fault: Any, find_damaged: Callable[[], Path | None] = lambda: Non
     if missing is not None:
         return missing
     cause = _cause(fault, text)[:LENGTH]
+    full = FULL.fullmatch(cause)
+    if full is not None:
+        place = temporary_folder() if SHUFFLED.search(text) else "the checkpoint"
+        return (
+            f"Spark cannot write a file of {place}: {full[1]}; fix the cause and {AGAIN}: the run continues where it "
+            f"stopped{_more()}"
+        )
     if DAMAGED.search(text) and not BARRED.search(text):
         file = find_damaged()
         named = "" if file is None else f": {file} is damaged"

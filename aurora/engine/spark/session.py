@@ -39,6 +39,7 @@ __all__ = [
     "log_path",
     "own_session",
     "spark_session",
+    "temporary_folder",
 ]
 
 # What each session has for itself.
@@ -243,6 +244,11 @@ def _socket_folder() -> dict[str, str]:
             return {}
         folder = _private_folder("sockets", SHORT)
     return {"spark.python.unix.domain.socket.dir": str(folder)}
+
+
+def temporary_folder() -> str:
+    """Return where Spark writes what it needs while it runs, as far as that is known here."""
+    return os.environ.get("SPARK_LOCAL_DIRS") or str(_folders.get("files") or tempfile.gettempdir())
 
 
 def _let_java_remove_folders(session: SparkSession) -> None:
