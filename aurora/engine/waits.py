@@ -186,7 +186,8 @@ class NotesWatch(threading.Thread):
     def stop(self) -> None:
         self._stopped.set()
         if self.is_alive():
-            self.join(EVERY)
+            # A look that is under way would note waits that nobody ends.
+            self.join()
         for waiting in self._found.values():
             self._into.end(waiting)
         self._found.clear()

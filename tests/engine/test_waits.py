@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,23 @@ def test_waits_of_workers_come_by_notes(tmp_path: Path, caplog: pytest.LogCaptur
     watch.look()
     assert driver.lasting(0) == []
     assert messages(caplog) == ["no records of t/0 come; the run waits for it"]
+
+
+def test_a_watch_that_is_stopped_looks_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a look takes that is under way: it would note waits that nobody ends."""
+    monkeypatch.setattr("aurora.engine.waits.EVERY", 0.0)
+    watch, looking = NotesWatch(str(tmp_path), Waits()), threading.Event()
+
+    def look() -> None:
+        looking.set()
+        watch._stopped.wait(60)
+        threading.Event().wait(0.05)
+
+    monkeypatch.setattr(watch, "look", look)
+    watch.start()
+    assert looking.wait(60)
+    watch.stop()
+    assert not watch.is_alive()
 
 
 def test_waits_of_a_run_that_starts_are_in_its_home(

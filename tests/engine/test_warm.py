@@ -37,12 +37,23 @@ def place(tmp_path: Path) -> Iterator[str]:
         stdin=subprocess.PIPE,
         env={**os.environ, "A_STRANGER": "x"},
     )
-    wait_until(lambda: os.path.exists(found))
+    wait_until(lambda: is_loaded(found))
     yield found
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(30) == 0
     assert not folder.exists()
+
+
+def is_loaded(place: str) -> bool:
+    """Whether somebody listens; then return when a fork has answered. Who asks for one waits for 20 seconds at most."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(place)
+        except OSError:
+            return False
+        probe.shutdown(socket.SHUT_WR)
+        return bool(probe.recv(1))
 
 
 def ask(place: str, folder: Path) -> tuple["subprocess.Popen[bytes]", dict[str, Any]]:
