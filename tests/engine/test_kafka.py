@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from aurora import Schema
 from aurora.algebra.tuples.train import Ints
+from aurora.engine import outages
 from aurora.engine.kafka import piece as kafka_piece
 from aurora.engine.kafka import sink as kafka_sink
 from aurora.engine.kafka import source as kafka_source
@@ -24,6 +25,7 @@ from aurora.engine.kafka import topic as kafka_topic
 from aurora.engine.kafka import trace as kafka_trace
 from aurora.engine.kafka.sink import KafkaSink, open_kafka_sink
 from aurora.engine.kafka.source import KafkaTopic, open_kafka
+from aurora.engine.outages import Unreachable
 from aurora.engine.sinks.sink import Interrupted
 from aurora.engine.sources.source import Cursor, Portion
 from aurora.engine.waits import waits
@@ -285,6 +287,27 @@ def test_keys_go_where_other_clients_put_them(broker: Broker) -> None:
         producer.produce(theirs, b"%d," % number, b"%d" % number)
     assert producer.flush(60) == 0
     assert broker.read(topic) == broker.read(theirs)
+
+
+def test_a_topic_that_was_made_just_now_is_waited_for(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker knows its partitions before each of them has a leader."""
+    monkeypatch.setattr(outages, "PAUSE", 0.0)
+    offsets, faults = kafka_topic.Topic.offsets, [Unreachable("Not leader for partition")]
+
+    def offsets_later(self: kafka_topic.Topic, partitions: list[int], moment: int) -> dict[int, int]:
+        if faults:
+            raise faults.pop()
+        return offsets(self, partitions, moment)
+
+    monkeypatch.setattr(kafka_topic.Topic, "offsets", offsets_later)
+    topic = broker.create("young", 2)
+    note = sink_into(broker, topic).open(None)
+    assert faults == [] and note["ends"] == {"0": 0, "1": 0}
+    faults.append(Unreachable("Not leader for partition"))
+    old = {"topic": note["topic"], "id": note["id"], "rows": 0, "again": 0, "ends": note["ends"]}
+    assert sink_into(broker, topic).open(old)["partitions"] == 2 and faults == []
 
 
 def lose_marks(broker: Broker, sizes: dict[Path, int]) -> None:

@@ -81,7 +81,8 @@ class KafkaSink:
         if self._address.format == "avro":
             self._tell_schema()
         if note is None:
-            ends = tracer.ends()
+            # A topic that was made just now may have no leaders yet.
+            ends = try_patiently(self._what, self._address.server, tracer.ends)
             note = {
                 "topic": self._address.label,
                 "id": f"aurora-{uuid.uuid4().hex}",
@@ -91,7 +92,10 @@ class KafkaSink:
                 "partitions": partitions,
             }
         elif "partitions" not in note:
-            note = self._renew(note, tracer, partitions)
+            old = note
+            note = try_patiently(
+                self._what, self._address.server, lambda: self._renew(old, tracer, partitions)
+            )
         elif partitions < note["partitions"]:
             raise AuroraError(
                 f"{self._what}: {self._address.label} has fewer partitions than this run wrote to: it is another "
