@@ -23,15 +23,19 @@ __all__ = [
 ]
 
 Entries = list[tuple[str, Mapping[str, Any]]]
-INPUT = {"schema", "static", "point", "check", "order", "idle"}
+INPUT = ("schema", "static", "point", "check", "order", "idle")
 KEPT = "{from: box, keep: 2h}"
 STORED = '{stored: "parquet:PATH", key: [Field]}'
 
 
 def add_input(network: Network, name: str, entry: Any, points: Mapping[str, Schema] | None) -> None:
     where = f"input {name}"
-    known = isinstance(entry, Mapping) and not set(entry) - INPUT
-    if not known or not {"schema", "point"} & set(entry):
+    unknown = [str(key) for key in entry if key not in INPUT] if isinstance(entry, Mapping) else []
+    if unknown:
+        raise AuroraError(
+            f"{where}: an input has no '{unknown[0]}'{did_you_mean(unknown[0], INPUT)}; it has {', '.join(INPUT)}"
+        )
+    if not isinstance(entry, Mapping) or not {"schema", "point"} & set(entry):
         raise AuroraError(
             f'{where}: write {{schema: "Field type, .."}}, with static: true for a table, or check: '
             "{reason: condition} for what every tuple must satisfy, or order: Field for inputs that arrive merged by "

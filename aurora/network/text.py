@@ -153,7 +153,9 @@ def _read(
     tell: Callable[[Wants], None] | None,
 ) -> Network:
     try:
-        content, values = fill_parameters(load_yaml(text, source), parameters or {}, source)
+        written = load_yaml(text, source)
+        _check_keys(written, source)
+        content, values = fill_parameters(written, parameters or {}, source)
         if tell is not None:
             tell(find_wants(content, Path(source).resolve().parent))
         network = _network(content, source, points, opening)
@@ -164,16 +166,20 @@ def _read(
         raise AuroraError(line if len(line) <= LONGEST else f"{line[:LONGEST]} ..") from fault.__cause__
 
 
+def _check_keys(content: Any, source: str) -> None:
+    """Raise a fault if a network has a part that there is not."""
+    for key in content if isinstance(content, Mapping) else ():
+        if key not in KEYS:
+            raise AuroraError(
+                f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; the keys are {', '.join(KEYS)}"
+            )
+
+
 def _network(
     content: Any, source: str, points: Mapping[str, Schema] | None, opening: Opening | None
 ) -> Network:
     if not isinstance(content, Mapping):
         raise AuroraError(f"{source}: a network is a mapping with {PARTS}")
-    for key in content:
-        if key not in KEYS:
-            raise AuroraError(
-                f"{source}: unknown key '{key}'{did_you_mean(key, KEYS)}; the keys are {', '.join(KEYS)}"
-            )
     latency_from = read_latency_from(content.get("latency_from", CAUSE), source)
     network = Network(str(content.get("network", Path(source).stem)), latency_from=latency_from)
     stored, kept = sort_points(_entries(content, "points", source))
