@@ -337,7 +337,7 @@ def test_standard_input_that_is_a_file_is_that_file(tmp_path: Path) -> None:
             "tcp:localhost:9?wait=5s",
             "there is no option wait; the options of tcp are decimal, delimiter, encoding, header, null, pattern",
         ),
-        ("parquet:x?header=true", "there is no option header; parquet has no options"),
+        ("parquet:x?header=true", "there is no option header; the options of parquet are max_unpacked"),
         ("csv:x?delimiter=ab", "a delimiter is one character, such as ; or tab, found 'ab'"),
         ("csv:x?encodin=latin1", r"there is no option encodin \(did you mean encoding\?\)"),
         ("csv:x?encoding=latn1", r"there is no encoding 'latn1' \(did you mean latin1\?\)"),
