@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,29 @@ def test_a_broker_that_is_away_and_one_that_has_forgotten(
     broker.send("restart", lines(3))
     kept(source, 3)
     receiver.stop()
+
+
+@pytest.mark.parametrize(("options", "sizes"), [("", [100, 100, 50]), ("?qos=0", [250])])
+def test_what_is_written_is_acknowledged_before_much_more_is(options: str, sizes: list[int]) -> None:
+    """Whatever the broker sends at once: what is written and not acknowledged comes twice after a kill."""
+    coming = [(b"t", b"%d" % number, number) for number in range(250)]
+    written: list[int] = []
+    acknowledged: list[Message] = []
+    messages: list[Message] = []
+
+    def append(found: list[Message]) -> None:
+        assert len(acknowledged) == sum(written)
+        written.append(len(found))
+
+    address = read_mqtt("source rows", f"mqtt:h:1/t{options}", SOURCE_OPTIONS)
+    receiver = MqttReceiver("rows", address, SimpleNamespace(append=append), "id", False)  # type: ignore[arg-type]
+    receiver._connection = SimpleNamespace(  # type: ignore[assignment]
+        messages=messages, turn=lambda wait: messages.extend(coming[:1]) or coming.__delitem__(slice(1)),
+        acknowledge=acknowledged.append,
+    )  # fmt: skip
+    while coming:
+        assert receiver._take()
+    assert written == sizes and len(acknowledged) == 250
 
 
 def test_an_idle_source_ends(broker: Mosquitto, tmp_path: Path) -> None:
