@@ -30,7 +30,7 @@ def test_a_folder_of_packed_and_plain_files(tmp_path: Path, rows: int) -> None:
     third = source.advance(source.advance(source.begin(), 4), 1)
     forget_before(source, third)
     left = sorted(name.split("-", 1)[1] for name in os.listdir(notes / "r.unpacked"))
-    assert left == ["3.csv", "3.csv.size"]
+    assert left == ["3.csv", "3.csv.size", "3.csv.sum"]
 
 
 def test_what_batches_rely_on_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_what_batches_rely_on_is_on_the_disk(tmp_path: Path, monkeypatch: pytest
     (folder / "1.csv.gz").write_bytes(gzip.compress(b"1,x\n2,y\n"))
     source, _ = open_source("r", f"csv:{folder}", SCHEMA, True, notes)
     cursor = source.advance(source.begin(), 10)
-    assert cursor["row"] == 2 and len(list(notes.rglob("*"))) == 4
+    assert cursor["row"] == 2 and len(list(notes.rglob("*"))) == 5
     check()
     (folder / "2.csv.gz").write_bytes(gzip.compress(b"3,z\n"))
     assert source.advance(cursor, 10)["row"] == 3
