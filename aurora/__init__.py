@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from aurora.network.network import Network, Stream
     from aurora.network.text import from_text, read_network, to_text, write_network
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "AuroraError",
