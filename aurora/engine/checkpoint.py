@@ -46,7 +46,7 @@ __all__ = ["Checkpoint", "has_begun", "identity", "is_checkpoint", "locate_check
 OWNER = "network"
 NOTE = "committed.json"
 # How boxes lay out what they keep: state of another layout would be passed over in silence. Raise it with the layout.
-LAYOUT = 3
+LAYOUT = 4
 # While it is there, the folder is being emptied: nothing else in it counts any more.
 DISCARDED = "discarded"
 LOCK = "lock"

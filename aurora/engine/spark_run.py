@@ -65,7 +65,7 @@ __all__ = ["Result", "SparkRun", "Stop", "start_run"]
 LOOK = 0.05
 # How long a batch under way may take to end in a session of the user's before it is interrupted, in seconds.
 PATIENCE = 5.0
-# The same for a batch that Spark still plans: none of its tasks runs yet, and it is left as soon as it is planned.
+# Seconds for a batch that Spark still plans: none of its tasks runs yet, and it is left as soon as it is planned.
 PLANNING = 60.0
 # Between two looks for workers of a cluster, in seconds.
 LOOK_FOR_WORKERS = 1.0
@@ -529,8 +529,10 @@ class SparkRun:
         finally:
             with suppress(Py4JError, OSError):
                 # In a session of the user's, what Spark says of a batch that is interrupted would go to the screen.
-                patience = PATIENCE if self._taker else PLANNING
-                self._stopping.stop(self._query, 0.0 if is_ours(self._spark) else patience)
+                if is_ours(self._spark):
+                    self._stopping.stop(self._query)
+                else:
+                    self._stopping.stop(self._query, PATIENCE, 0.0 if self._taker else PLANNING)
         own = self._cause
         if isinstance(own, AuroraError | BrokenPipeError):
             return own

@@ -62,6 +62,20 @@ def test_a_query_is_stopped_at_once_if_it_waits_and_at_last_if_it_works(
     assert not query.isActive
 
 
+def test_a_batch_that_is_planned_is_waited_for_longer_than_a_source_that_waits() -> None:
+    query: Any = Query("Processing new data")
+    stopping, left = Stopping(), []
+    batch = threading.Timer(0.3, lambda: left.append((query.isActive, stopping.leave(query))))
+    batch.start()
+    stopping.stop(query, 0.05, planning=1000)
+    batch.join(10)
+    # The query was not stopped before its batch was reached: it would have been interrupted.
+    assert [active for active, _ in left] == [True]
+    waiting: Any = Query("Getting offsets from Kafka")
+    Stopping().stop(waiting, 0.05, planning=1000)
+    assert not waiting.isActive
+
+
 def test_a_query_that_is_gone_is_stopped_all_the_same() -> None:
     def gone() -> None:
         raise OSError("no answer")

@@ -15,6 +15,7 @@ LOOK = 0.02
 # How long a batch that is left waits for Spark to know that its query is being stopped, in seconds.
 PATIENCE = 10.0
 IDLE = "Waiting for data to arrive"
+PROCESSING = "Processing new data"
 # Spark looks for this in the text of a fault that comes from Python, by a pattern that recurses with every character:
 # the trace of a job that was cancelled is so long that Java's stack overflows.
 INTERRUPTION = (
@@ -45,14 +46,18 @@ class Stopping:
             time.sleep(LOOK)
         return _Left(INTERRUPTION)
 
-    def stop(self, query: StreamingQuery, patience: float = 0.0) -> None:
+    def stop(self, query: StreamingQuery, patience: float = 0.0, planning: float = 0.0) -> None:
         """Stop a query whose next batch will be left; for so many seconds, let the one under way end before.
 
         A batch that is interrupted disturbs much: tasks and their workers are killed, files are left half-written, and
-        Spark tells each of that.
+        Spark tells each of that. `planning` is the patience with a query that has its offsets, if that is longer.
         """
-        until = time.monotonic() + patience
-        while time.monotonic() < until and not self._reached.is_set() and _is_at_work(query):
+        begin, longest = time.monotonic(), max(patience, planning)
+        while time.monotonic() < begin + longest and not self._reached.is_set():
+            message = _find_work(query)
+            if message is None:
+                break
+            longest = max(patience, planning) if message == PROCESSING else patience
             self._reached.wait(LOOK)
         query.stop()
 
@@ -63,7 +68,9 @@ def _is_active(query: StreamingQuery) -> bool:
     return False
 
 
-def _is_at_work(query: StreamingQuery) -> bool:
+def _find_work(query: StreamingQuery) -> str | None:
+    """Return what a query says that it is doing, None if it is idle or gone."""
     with suppress(*FAULTS):
-        return bool(query.isActive) and query.status["message"] != IDLE
-    return False
+        message = str(query.status["message"])
+        return message if query.isActive and message != IDLE else None
+    return None
