@@ -475,7 +475,10 @@ def test_a_query_that_comes_with_the_last_batch_sees_it(spark: SparkSession, tmp
         sinks = {"out": f"csv:{tmp_path}/one.csv"}
         attaching = threading.Thread(target=lambda: running.attach(query("one"), sinks, since="all"))
         attaching.start()
-        wait_until(lambda: is_held(running._changing))
+        # It has been admitted: only then may the last batch end, behind which no query can come.
+        queries = running._queries
+        assert queries is not None
+        wait_until(lambda: is_held(queries._changing))
         released.set()
         assert running.wait().ended
         attaching.join(PATIENCE)
